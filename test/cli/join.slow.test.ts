@@ -1,5 +1,4 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { expect, test, vi } from 'vitest';
 import { workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
@@ -11,8 +10,6 @@ const flow = `nodes:
     many: all
     map: [owner]
 `;
-
-const temporary = () => readdirSync(tmpdir()).filter((name) => name.startsWith('automate-join-'));
 
 test('many rows go to a database on disk, with the same result', { timeout: 300_000 }, async () => {
   const rows = (count: number) => Array.from({ length: count }, (_, row) => `${row}.example,Owner ${row}\n`).join('');
@@ -26,12 +23,13 @@ test('many rows go to a database on disk, with the same result', { timeout: 300_
 });
 
 test('worker processes read one database, which is removed at the end', { timeout: 120_000 }, async () => {
-  const before = temporary();
   const place = await workplace({ 'flow.yaml': flow, 'leads.csv': 'domain\na\nb\n', 'owners.csv': 'website,owner\na,Ann\n' });
-  const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'leads.csv', '--out', 'out.csv', '--workers', '2']);
+  mkdirSync(place.path('tmp'));
+  const args = ['run', 'flow.yaml', '--in', 'leads.csv', '--out', 'out.csv', '--workers', '2'];
+  const { code, stderr } = await place.automate(args, { env: { TMPDIR: place.path('tmp') } });
   expect([code, stderr]).toEqual([0, expect.stringContaining('join-1: 1 of 2 found in owners.csv')]);
   expect(await place.read('out.csv')).toBe('domain,owner\na,Ann\nb,\n');
-  expect(temporary().filter((name) => !before.includes(name))).toEqual([]);
+  expect(readdirSync(place.path('tmp'))).toEqual([]);
 });
 
 /** Starts a run with workers whose only request is never answered. `asked` resolves when the request has arrived. */

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { csvOf, idsTo } from '../helpers/asking.ts';
 import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
@@ -176,10 +177,17 @@ describe('a loop node', () => {
   });
 
   test('stops between two passes after SIGINT if it sends no requests, and --resume repeats the record', async () => {
-    const server = await actingServer((_, response) => json(response, { found: 'yes' }));
+    const waiting: ServerResponse[] = [];
+    const server = await httpServer((_, response) => {
+      waiting.push(response);
+      // Both records have got this far, and the loop of the second begins.
+      if (server.requests.length < 2) return;
+      for (const one of waiting.splice(0)) json(one, { found: 'yes' });
+      child.kill('SIGINT');
+    });
     const place = await placeFor(
       `nodes:
-  - { type: http, when: id == "1", url: "${server.origin}/{{id}}", map: { note: found } }
+  - { type: http, url: "${server.origin}/{{id}}", map: { note: found } }
   - { type: set, fields: { n: { cel: 'id == "1" ? 299999 : 0' } } }
   - type: loop
     max: 1000000
@@ -191,11 +199,10 @@ describe('a loop node', () => {
       2,
     );
     const { child, finished } = place.start(run);
-    server.after(1, () => child.kill('SIGINT'));
     expect((await finished).code).toBe(130);
     expect(await rowsIn(place)).toEqual(['1,yes,300000']);
     expect((await place.automate([...run, '--resume'])).code).toBe(0);
-    expect(await rowsIn(place)).toEqual(['1,yes,300000', '2,"note, 2",300000']);
+    expect(await rowsIn(place)).toEqual(['1,yes,300000', '2,yes,300000']);
     await expectCounted(place, server);
   });
 });
@@ -241,12 +248,11 @@ describe('a poll node', () => {
     expect((await place.read('out.errors.csv')).match(/,ask,http,404,/g)).toHaveLength(2);
   });
 
-  test('waits as long as Retry-After requires, even if "every" is longer, while other records continue', async () => {
-    const server = await httpServer(jobs(() => 1, { headers: { 'retry-after': '2' } }));
+  test('waits as long as Retry-After requires, even if "every" is longer', async () => {
+    const server = await httpServer(jobs(() => 1, { headers: { 'retry-after': '1' } }));
     const place = await placeFor(polling(server.origin, 'every: 6h\n    timeout: 1d'), 5);
     expect((await place.automate([...run, '--concurrency', '1'])).code).toBe(0);
-    expect(asked(server).slice(0, 5).sort()).toEqual(['/1', '/2', '/3', '/4', '/5']);
-    expect(asked(server)).toHaveLength(10);
+    expect(asked(server).sort()).toEqual(['/1', '/1', '/2', '/2', '/3', '/3', '/4', '/4', '/5', '/5']);
     await expectCounted(place, server);
   });
 

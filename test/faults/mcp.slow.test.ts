@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { idRows, idsTo } from '../helpers/asking.ts';
-import { type Workplace, workplace } from '../helpers/cli.ts';
+import { workplace } from '../helpers/cli.ts';
+import { httpServer, json } from '../helpers/http-server.ts';
 import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
 import { childrenOf, isAlive } from '../helpers/processes.ts';
 
@@ -18,22 +19,30 @@ nodes:
   - { id: say, type: mcp, connection: every, tool: echo, arguments: { message: "hi {{id}}" }, concurrency: 16, map: { said: text }${more} }
 `;
 
+/** Starts a run of 1,000 records whose MCP server is killed when it has answered for record 300. */
+async function killedRun(more: string) {
+  const api = await httpServer((_, response) => {
+    for (const pid of childrenOf(child.pid as number)) process.kill(pid, 'SIGKILL');
+    json(response, {});
+  });
+  const flow = echoFlow(commandConnection(stdioServers.everything), more);
+  const place = await workplace({
+    'flow.yaml': `${flow}  - { type: http, when: id == "300", url: "${api.origin}" }\n`,
+    'rows.csv': idRows(1000),
+  });
+  const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson']);
+  const ended = await finished;
+  expect(api.requests).toHaveLength(1);
+  return { ...ended, place };
+}
+
 describe('a run of 1,000 records through an MCP server at concurrency 16', () => {
   const all = `id,said\n${idsTo(1000)
     .map((id) => `${id},Echo: hi ${id}\n`)
     .join('')}`;
 
   test('writes all records in order even if the server is killed and restarts', async () => {
-    const place = await workplace({
-      'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { backoff: 50ms }'),
-      'rows.csv': idRows(1000),
-    });
-    const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson'], {
-      env: { PATH: process.env.PATH ?? '' },
-    });
-    const killed = killInTheMiddle(place, child.pid as number);
-    const { code, stderr } = await finished;
-    expect(await killed).toBe(true);
+    const { code, stderr, place } = await killedRun(', retry: { backoff: 50ms }');
     expect(stderr).toContain('1000 read, 1000 written, 0 failed'.replaceAll('1000', '1,000'));
     expect(code).toBe(0);
     expect(await place.read('out.csv')).toBe(all);
@@ -48,14 +57,7 @@ describe('a run of 1,000 records through an MCP server at concurrency 16', () =>
   });
 
   test('writes or fails each record if the server is killed and retry.max is 0', async () => {
-    const place = await workplace({
-      'flow.yaml': echoFlow(commandConnection(stdioServers.everything), ', retry: { max: 0 }'),
-      'rows.csv': idRows(1000),
-    });
-    const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
-    const killed = killInTheMiddle(place, child.pid as number);
-    const { code, stderr } = await finished;
-    expect(await killed).toBe(true);
+    const { code, stderr, place } = await killedRun(', retry: { max: 0 }');
     expect(code).toBe(4);
     expect(stderr).toMatch(/1,000 read, 9\d\d written, \d+ failed/);
     const written = await place.read('out.csv');
@@ -94,10 +96,11 @@ describe('a run with a faulty MCP server', () => {
   });
 
   test('fails only the record during whose call the server hangs, with a timeout', async () => {
-    const { code, out, errors } = await run('hangs', ', timeout: 300ms, retry: { max: 0 }');
+    const hanging = 'id: hang, type: mcp, connection: odd, tool: work, arguments: { id: "{{id}}" }, timeout: 300ms, retry: { max: 0 }';
+    const { code, out, errors } = await run('hangs', `, when: id != "2" }\n  - { ${hanging}, when: id == "2"`);
     expect(code).toBe(4);
     expect(out).toBe('id,said\n1,ok 1\n3,ok 3\n4,ok 4\n5,ok 5\n6,ok 6\n');
-    expect(errors).toMatch(/^2,work,timeout,,.*within 300 ms/m);
+    expect(errors).toMatch(/^2,hang,timeout,,.*within 300 ms/m);
   });
 
   test('ignores invalid lines that the server prints between its messages', async () => {
@@ -150,26 +153,3 @@ test('automate cancels the MCP calls in progress at a second Ctrl-C, and leaves 
   const pid = Number(/started (\d+)/.exec(await place.read('note'))?.[1]);
   await expect.poll(() => isAlive(pid)).toBe(false);
 });
-
-/** Kills the MCP server of a run after the run has written its first records. */
-function killInTheMiddle(place: Workplace, parent: number): Promise<boolean> {
-  return killChildOnce(parent, () =>
-    place.read('out.csv').then(
-      (text) => text.length > 200,
-      () => false,
-    ),
-  );
-}
-
-/** Kills the child processes of a process as soon as `isTime` returns true. */
-async function killChildOnce(parent: number, isTime: () => Promise<boolean>): Promise<boolean> {
-  for (let tries = 0; tries < 2000; tries++) {
-    if (await isTime()) {
-      const found = childrenOf(parent);
-      for (const pid of found) process.kill(pid, 'SIGKILL');
-      return found.length > 0;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-  return false;
-}

@@ -104,12 +104,10 @@ describe('a run with a slow server', () => {
 
   test('fails the record after 10 s if the server never accepts the connection', async () => {
     const port = await deafServer();
-    const startedMs = performance.now();
-    const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${port}`, ', retry: { max: 0 }'));
+    // A run that waited for its request would reach the limit of this test.
+    const { code, errors } = await ask(askingFlow(`http://127.0.0.1:${port}`, ', timeout: 1h, retry: { max: 0 }'));
     expect(code).toBe(4);
     expect(reasonIn(errors)).toMatch(/^timeout,,no connection to http:\/\/127\.0\.0\.1:\d+ in time,1,1$/m);
-    // The timeout of a request, 30 s, would end it later.
-    expect(performance.now() - startedMs).toBeLessThan(28_000);
   });
 });
 

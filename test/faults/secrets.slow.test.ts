@@ -120,8 +120,9 @@ describe("the secrets in the vault and in a file, and the vault's passphrase", (
     record('output', { extra: said }),
   ];
   const flowOf = (origin: string) => `nodes:
-  - { id: ask, type: http, url: "${origin}/{{id}}?q={{q}}", headers: { X-Note: "a{{note}}" }, map: { name: name, item: "list[].v" }, auth: { type: bearer, credential: key }, timeout: 3s, retry: { max: 0 } }
+  - { id: ask, type: http, when: id != "timeout", url: "${origin}/{{id}}?q={{q}}", headers: { X-Note: "a{{note}}" }, map: { name: name, item: "list[].v" }, auth: { type: bearer, credential: key }, retry: { max: 0 } }
   - { id: more, type: http, url: "${origin}/fine", auth: { type: basic, username: user, credential: other }, map: { more: name } }
+  - { id: wait, type: http, when: id == "timeout", url: "${origin}/{{id}}?q={{q}}", headers: { X-Note: "a{{note}}" }, auth: { type: bearer, credential: key }, timeout: 300ms, retry: { max: 0 } }
 `;
 
   test('are masked in every class of failure and in the output of every command', async () => {

@@ -23,15 +23,14 @@ describe('a signal that a run receives', () => {
 
   test('ends the run after 10 s if the API never responds', async () => {
     const server = await httpServer((_request, _response) => {});
-    const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(20) });
+    // A run that waited for its requests would reach the limit of this test.
+    const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', timeout: 1h'), 'rows.csv': csvOf(20) });
     const { child, finished } = place.start(run);
     while (server.requests.length < 16) await new Promise((resolve) => setTimeout(resolve, 20));
     const startedMs = performance.now();
     child.kill('SIGTERM');
     expect((await finished).code).toBe(143);
-    const ms = performance.now() - startedMs;
-    // The timeout of a request, 30 s, would end it later.
-    expect([ms > 9000, ms < 25_000]).toEqual([true, true]);
+    expect(performance.now() - startedMs).toBeGreaterThan(9000);
     expect(await leftBehind(place)).toEqual([journal]);
   });
 
@@ -65,15 +64,16 @@ describe('a signal that a run receives', () => {
     const place = await workplace({ 'flow.yaml': askingFlow(server.origin), 'rows.csv': csvOf(20) });
     const { child, finished } = place.start([...run, '--concurrency', '2']);
     while (waiting.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    const said = new Promise((resolve) => child.stderr?.once('data', resolve));
+    // A terminal may send a single Ctrl-C twice. Two equal signals would be one if the process has not handled the first yet.
     child.kill('SIGINT');
-    await new Promise((resolve) => child.stderr?.once('data', resolve));
-    // A terminal may send a single Ctrl-C twice.
-    child.kill('SIGINT');
+    child.kill('SIGTERM');
+    await said;
     await new Promise((resolve) => setTimeout(resolve, 600));
     expect(child.exitCode).toBe(null);
     const startedMs = performance.now();
     child.kill('SIGINT');
-    expect((await finished).code).toBe(130);
+    expect([130, 143]).toContain((await finished).code);
     // Without the third signal, the run would wait for 10 s.
     expect(performance.now() - startedMs).toBeLessThan(9000);
     const resumed = place.start([...run, '--resume']);
@@ -91,16 +91,14 @@ describe('a signal that a run receives', () => {
     const place = await workplace({
       'flow.yaml':
         'nodes:\n  - type: set\n    when: items.all(a, items.all(b, items.all(c, items.all(d, a + d >= 0))))\n    fields: { ok: "1" }\n',
-      'rows.jsonl': `${items}\n`.repeat(60),
+      'rows.jsonl': `${items}\n`.repeat(600),
     });
     const { child, finished } = place.start(['run', 'flow.yaml', '--in', 'rows.jsonl', '--out', 'out.jsonl']);
     while (!(await place.files()).some((name) => name.endsWith('.errors.jsonl'))) await new Promise((resolve) => setTimeout(resolve, 20));
-    const startedMs = performance.now();
     child.kill(signal);
     const { code, stderr } = await finished;
+    // All the expressions together would take 10 min.
     expect(code).toBe(expected);
-    // All the expressions together would take 60 s.
-    expect(performance.now() - startedMs).toBeLessThan(30_000);
     expect(stderr).toContain('the expression takes more than 1 s for this record');
     expect(stderr).toContain('--resume');
   });

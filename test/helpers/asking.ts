@@ -40,12 +40,12 @@ export async function askedServer(ms = 3): Promise<AskedServer> {
   const calls = new Map<string, number>();
   let left = 0;
   let reached = () => {};
-  let held: Promise<void> | undefined;
+  const { passed, hold } = gate();
   const server = await httpServer(async ({ path }, response) => {
     const id = path.slice(1);
     calls.set(id, (calls.get(id) ?? 0) + 1);
     if (--left === 0) reached();
-    await held;
+    await passed();
     await new Promise((resolve) => setTimeout(resolve, ms));
     if (Number(id) % 7 === 0) response.writeHead(404).end();
     else json(response, { name: `name ${id}` });
@@ -58,6 +58,20 @@ export async function askedServer(ms = 3): Promise<AskedServer> {
       left = count;
       reached = act;
     },
+    hold,
+  };
+}
+
+/** A gate that is open until `hold` is called, and again once the function that `hold` returned is called. */
+export interface Gate {
+  passed(): Promise<void> | undefined;
+  hold(): () => void;
+}
+
+export function gate(): Gate {
+  let held: Promise<void> | undefined;
+  return {
+    passed: () => held,
     hold() {
       let release = () => {};
       held = new Promise((resolve) => {

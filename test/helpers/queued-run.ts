@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
+import { type Gate, gate } from './asking.ts';
 import { type Finished, type Workplace, workplace } from './cli.ts';
 import { type HttpServer, httpServer } from './http-server.ts';
 import { type RedisServer, redisServer } from './redis.ts';
@@ -25,8 +26,9 @@ export const flow = (origin: string, more = '') =>
   `nodes:\n  - { type: http, url: "${origin}/{{id}}", concurrency: 4, map: [name]${more} }\n`;
 
 /** Starts a server that responds after `pace.ms`. Every ninth record gets a 404. */
-const slowServer = (pace: QueuedRun['pace']): Promise<HttpServer> =>
+const slowServer = (pace: QueuedRun['pace'], { passed }: Gate): Promise<HttpServer> =>
   httpServer(async ({ path }, response) => {
+    await passed();
     await sleep(pace.ms);
     const id = Number(path.slice(1));
     if (id % 9 === 0) response.statusCode = 404;
@@ -56,10 +58,12 @@ export interface QueuedRun {
   readonly server: HttpServer;
   /** The time that the server takes for each response. A test can change it. */
   readonly pace: { ms: number };
+  /** Keeps the server's responses back. Returns the function that sends them. */
+  hold(): () => void;
   readonly client: Redis;
   worker(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
   /** Starts two workers. Resolves when both wait for runs. */
-  twoWorkers(): Promise<readonly [ReturnType<Workplace['start']>, ReturnType<Workplace['start']>]>;
+  twoWorkers(more?: readonly string[]): Promise<readonly [ReturnType<Workplace['start']>, ReturnType<Workplace['start']>]>;
   /** Starts the run in its own process, which a test can kill. */
   run(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
   /** Runs to the end, in the process of the test. */
@@ -73,6 +77,9 @@ interface QueuedRunSettings {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** The options of workers whose records nobody takes over, because none of them is killed, however busy the machine is. */
+export const longLease = ['--lease', '60s'] as const;
+
 /** The variables of processes that have the same queue key. */
 export const keyed = { AUTOMATE_QUEUE_KEY: 'the key of this queue' };
 
@@ -80,7 +87,8 @@ export const keyed = { AUTOMATE_QUEUE_KEY: 'the key of this queue' };
 export async function queuedRun(more = '', ms = 25, settings: QueuedRunSettings = {}): Promise<QueuedRun> {
   const redis = await redisServer({ 'aof-use-rdb-preamble': 'no', ...settings.redis });
   const pace = { ms };
-  const server = await slowServer(pace);
+  const answers = gate();
+  const server = await slowServer(pace, answers);
   const place = await workplace({ 'flow.yaml': flow(server.origin, more), 'in.csv': table });
   const client = new Redis(redis.url);
   client.on('error', () => undefined);
@@ -89,11 +97,10 @@ export async function queuedRun(more = '', ms = 25, settings: QueuedRunSettings 
   const worker: QueuedRun['worker'] = (options = [], env = {}) =>
     place.start(['worker', '--queue', redis.url, '--lease', '5s', ...options], { env: { ...settings.env, ...env } });
   return {
-    ...{ redis, place, server, pace, client, worker },
-    async twoWorkers() {
-      const workers = [worker(), worker()] as const;
-      const said = workers.map(({ child }) => textOf(child));
-      await until(() => said.every((text) => text().includes(' is ready: ')));
+    ...{ redis, place, server, pace, hold: answers.hold, client, worker },
+    async twoWorkers(options) {
+      const workers = [worker(options), worker(options)] as const;
+      await Promise.all(workers.map(untilReady));
       return workers;
     },
     run: (options = [], env = {}) => place.start([...args, ...options], { env: { ...settings.env, ...env } }),
@@ -130,6 +137,26 @@ export const keysOf = (client: Redis, kind = '') => client.keys(`*automate:defau
 export async function countsOf(client: Redis): Promise<{ readonly written: number; readonly failed: number }> {
   const key = (await keysOf(client)).find((name) => /:run:[^:]+$/.test(name)) as string;
   return JSON.parse((await client.hget(key, 'counts')) as string);
+}
+
+/** Suspends the coordinator of the only run until a worker has sent results that it has not read. Returns the key with the results. */
+export async function suspendedWithResults(coordinator: ChildProcess, client: Redis): Promise<string> {
+  const waiting = async () => client.llen((await keysOf(client, ':results'))[0] ?? '');
+  for (;;) {
+    coordinator.kill('SIGSTOP');
+    const before = await waiting();
+    for (let attempt = 0; attempt < 100 && (await waiting()) <= before; attempt++) await sleep(20);
+    if ((await waiting()) > before) return (await keysOf(client, ':results'))[0] as string;
+    // All results of a unit had been read, and a worker begins the next unit only when the coordinator has answered.
+    coordinator.kill('SIGCONT');
+    await sleep(50);
+  }
+}
+
+/** Resolves when a worker waits for runs. */
+export async function untilReady({ child }: ReturnType<Workplace['start']>): Promise<void> {
+  const said = textOf(child);
+  await until(() => said().includes(' is ready: '));
 }
 
 /** Returns a value with one changed byte in the middle. */

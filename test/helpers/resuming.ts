@@ -40,6 +40,29 @@ export async function killed(place: Workplace, server: AskedServer, calls: numbe
   return child.signalCode === 'SIGKILL';
 }
 
+/** Returns how many records before the first unfinished one are in the journal. */
+export async function savedRecords(place: Workplace): Promise<number> {
+  const text = await place.read(journal).catch(() => '');
+  return Number([...text.matchAll(/"records":(\d+)/g)].at(-1)?.[1] ?? 0);
+}
+
+/**
+ * Starts a run whose server answers only this many requests, and kills it once nearly all of these records are in the journal. The server
+ * answers again afterwards.
+ */
+export async function killedAfterSaving(place: Workplace, server: AskedServer, calls: number): Promise<void> {
+  let release = () => {};
+  server.after(calls + 1, () => {
+    release = server.hold();
+  });
+  const { child, finished } = place.start(run);
+  // The requests of the last records may arrive in a different order.
+  await expect.poll(() => savedRecords(place)).toBeGreaterThan(calls - 16);
+  child.kill('SIGKILL');
+  await finished;
+  release();
+}
+
 /** Stops a run after this many credits. Its journal is like that of a killed run, but no new process has to start. */
 export async function stopped(place: Workplace, credits: number, args: readonly string[] = run): Promise<void> {
   expect((await place.automate([...args, '--max-credits', String(credits)])).code).toBe(5);

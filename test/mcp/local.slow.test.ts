@@ -296,7 +296,7 @@ describe('an unusual local MCP server', () => {
 
   test('makes a call time out with a message that quotes its last invalid output line', async () => {
     const { call } = useTools();
-    expect(await call(local(oddServer('no-message')), 'work', { id: '1' }, { timeoutMs: 300 })).toMatchObject({
+    expect(await call(local(oddServer('no-message')), 'work', { id: '1' }, { timeoutMs: 3000 })).toMatchObject({
       kind: 'timeout',
       message: expect.stringContaining('it wrote something to stdout that is not a message: {"id":9,"result":{}}'),
     });

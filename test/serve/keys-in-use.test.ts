@@ -73,12 +73,10 @@ describe('the commands for API keys, while a server is running', () => {
   test('create keys that the server refuses after their expiry', async () => {
     const server = await serving(flows);
     const key = await make(server, 'crm', '--expires', '3s', '--rate', '1000000/s');
-    expect(await soon(server, key, 200)).toBe(200);
-    const endMs = performance.now() + 30_000;
-    let found: unknown;
-    do found = await (await server.send('/v1/flows', { key })).json();
-    while ((found as { type?: string }).type === undefined && performance.now() < endMs);
-    expect(found).toMatchObject({ type: '/problems/key-expired', status: 401 });
+    // The server accepts the key at first, unless the machine is too busy to ask in time.
+    await expect
+      .poll(async () => (await server.send('/v1/flows', { key })).json(), { interval: 250 })
+      .toMatchObject({ type: '/problems/key-expired', status: 401 });
   });
 
   test('show the usage of keys after the server has stopped', async () => {

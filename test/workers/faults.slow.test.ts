@@ -1,6 +1,8 @@
+import type { ChildProcess } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { type Gate, gate } from '../helpers/asking.ts';
 import { readCredits, type Workplace, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer } from '../helpers/http-server.ts';
 import { childrenOf } from '../helpers/processes.ts';
@@ -10,8 +12,9 @@ const table = `id\n${Array.from({ length: records }, (_, index) => `${index + 1}
 const flow = (origin: string, more = '') => `nodes:\n  - { type: http, url: "${origin}/{{id}}", concurrency: 4, map: [name]${more} }\n`;
 
 /** Starts a server that responds after `ms`. Every ninth record gets a 404. */
-const slowServer = (ms = 10): Promise<HttpServer> =>
+const slowServer = (ms = 10, passed: Gate['passed'] = () => undefined): Promise<HttpServer> =>
   httpServer(async ({ path }, response) => {
+    await passed();
     await sleep(ms);
     const id = Number(path.slice(1));
     if (id % 9 === 0) response.statusCode = 404;
@@ -42,6 +45,13 @@ const finishedRun = (place: Workplace, more: readonly string[] = []) => place.au
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await sleep(5);
+}
+
+/** Resolves when a run that has been interrupted starts no more records. */
+async function untilInterrupted({ stderr }: ChildProcess): Promise<void> {
+  let said = '';
+  stderr?.on('data', (chunk) => (said += chunk));
+  await until(() => said.includes('finishing the records already started'));
 }
 
 describe("a run's worker processes", () => {
@@ -86,11 +96,15 @@ describe("a run's worker processes", () => {
   });
 
   test('finish their requests after Ctrl-C, and the run can be resumed', async () => {
-    const server = await slowServer();
+    const { passed, hold } = gate();
+    const server = await slowServer(10, passed);
     const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
     const { child, finished } = run(place);
     await until(() => server.requests.length > 100);
+    const release = hold();
     process.kill(child.pid as number, 'SIGINT');
+    await untilInterrupted(child);
+    release();
     expect((await finished).code).toBe(130);
     const before = server.requests.length;
     expect(before).toBeLessThan(records);
@@ -102,8 +116,11 @@ describe("a run's worker processes", () => {
   });
 
   test('are not lost if Ctrl-C or SIGTERM reaches all processes of the run, so no request is repeated', async () => {
+    const { passed, hold } = gate();
+    let release = () => {};
     const server = await httpServer(async (_, response) => {
-      await sleep(300);
+      if (server.requests.length === 21) release = hold();
+      await passed();
       response.end('{"name":"a"}');
     });
     const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
@@ -116,6 +133,8 @@ describe("a run's worker processes", () => {
     const all = childrenOf(pid);
     process.kill(-pid, 'SIGINT');
     for (const signal of ['SIGTERM', 'SIGHUP'] as const) for (const one of all) process.kill(one, signal);
+    await untilInterrupted(child);
+    release();
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(130);
     expect(await summary()).toMatchObject({ credits: server.requests.length, workers: { most: 2, lost: 0 } });
@@ -133,18 +152,18 @@ describe("a run's worker processes", () => {
     const server = await httpServer(async ({ path }, response) => {
       // Kills each worker only when this record is the only one left.
       if (path === `/${deadly}`) {
-        await sleep(700);
+        while (!(await place.read('out.csv').catch(() => '')).includes('2,a\n')) await sleep(20);
         for (const pid of childrenOf(runner)) kill(pid);
         return;
       }
       response.end('{"name":"a"}');
     });
-    const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': 'id\n1\n77\n2\n' });
+    const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': 'id\n1\n2\n77\n' });
     const { child, finished } = run(place, ['--workers', '1']);
     runner = child.pid as number;
     const { code, stderr } = await finished;
     expect(code).toBe(5);
-    expect(stderr).toContain('3 workers in a row have died while record 2 was in progress');
+    expect(stderr).toContain('3 workers in a row have died while record 3 was in progress');
     expect(stderr).toContain('--resume');
   });
 });
@@ -164,20 +183,22 @@ describe('the workers of one run', () => {
 
   test('share a pause after a response with status 429', async () => {
     const times: number[] = [];
-    let isPaused = false;
-    const server = await httpServer((_, response) => {
+    const { passed, hold } = gate();
+    const server = await httpServer(async (_, response) => {
       times.push(performance.now());
-      if (times.length === 60 && !isPaused) {
-        isPaused = true;
-        response.statusCode = 429;
-        response.setHeader('retry-after', '3');
+      if (times.length === 60) {
+        // In this time, the other worker hears of the pause. It can send few requests, because the earlier ones have no response.
+        setTimeout(hold(), 5000);
+        response.writeHead(429, { 'retry-after': '8' }).end();
+        return;
       }
+      await passed();
       setTimeout(() => response.end('{"name":"a"}'), 20);
     });
     const place = await workplace({ 'flow.yaml': flow(server.origin), 'in.csv': table });
     expect((await finishedRun(place)).code).toBe(0);
     const pausedAt = times[59] as number;
-    expect(times.filter((at) => at > pausedAt + 1000 && at < pausedAt + 2900)).toEqual([]);
+    expect(times.filter((at) => at > pausedAt + 4900 && at < pausedAt + 7900)).toEqual([]);
   });
 
   test('share the credits of the run, exactly to the last one', async () => {

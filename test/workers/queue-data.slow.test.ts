@@ -8,12 +8,14 @@ import {
   keyed,
   keysOf,
   keysOfRuns,
+  longLease,
   mostRequests,
   prefix,
   queuedRun,
   records,
   repeated,
   rowsOf,
+  suspendedWithResults,
   tableOf,
   textOf,
   until,
@@ -51,7 +53,7 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     await subscriber.psubscribe('*');
     // The units are recorded before a worker has taken one, and the rest while the run is in progress.
     const before = await snapshotOf(client);
-    const first = worker();
+    const first = worker(longLease);
     const said = textOf(first.child);
     await until(() => server.requests.length > 100);
     const during = await snapshotOf(client);
@@ -176,12 +178,9 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     worker();
     const { child, finished } = run();
     await until(() => server.requests.length > 100);
-    child.kill('SIGSTOP');
-    const results = async () => (await keysOf(client, ':results'))[0] ?? '';
-    await until(async () => (await client.llen(await results())) > 3);
+    const key = await suspendedWithResults(child, client);
     child.kill('SIGKILL');
     await finished;
-    const key = await results();
     for (const message of await client.lrangeBuffer(key, 0, -1)) for (let time = 0; time < 5; time++) await client.rpush(key, message);
     const resumed = await finishedRun(['--resume']);
     expect(resumed.code, resumed.stderr).toBe(4);
@@ -192,18 +191,21 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
   });
 
   test('sends no request again while it is in progress if somebody puts its units back, and says so', async () => {
-    const { place, server, client, worker, finishedRun } = await queuedRun('', 30, { env: keyed });
+    const { place, server, client, hold, worker, finishedRun } = await queuedRun('', 30, { env: keyed });
     await place.write('in.csv', tableOf(2000));
     const finished = finishedRun();
     await until(async () => (await client.llen(`${prefix}:units:wait`)) > 1);
     // Everything that belongs to the units, before a worker has taken one.
     const units = new Map([...(await snapshotOf(client))].filter(([key]) => /:in:|:units:[-\da-f]{36}-/.test(key)));
     const jobs = await client.lrange(`${prefix}:units:wait`, 0, -1);
-    const workers = [worker()];
+    const workers = [worker(longLease)];
     await until(() => server.requests.length > 60);
     // A worker that comes later cannot know what the first has finished.
-    workers.push(worker());
+    workers.push(worker(longLease));
     const said = workers.map(({ child }) => textOf(child));
+    const release = hold();
+    await until(() => said[1]?.().includes('joined run ') ?? false);
+    release();
     const line = /warning: records of run \w+ of flow are in Redis again although they are finished; they are ignored\n/;
     const again = setInterval(async () => {
       await restore(client, units);
