@@ -73,7 +73,7 @@ export interface Pace {
   readonly learned: number | undefined;
 }
 
-/** In monotonic ms. */
+/** The times at which an attempt was sent and ended, in monotonic ms. */
 export interface AttemptTimes {
   readonly sentAtMs: number;
   readonly atMs: number;
@@ -103,6 +103,7 @@ export function paceAfterAnswer(pace: Pace, { sentAtMs, atMs }: AttemptTimes): P
   return { ...pace, since: sentAtMs <= pace.cutMs ? pace.since : pace.since + 1, vain: 0, tripMs };
 }
 
+/** Undefined if the pace is forgotten. */
 export function paceAfterRefusal(before: Pace, refusal: Refusal): Pace | undefined {
   const { sentAtMs, atMs, pauseMs, isRepeated } = refusal;
   if (isForgotten(before, atMs)) return undefined;
@@ -135,6 +136,7 @@ function lowered(pace: Pace, refusal: Refusal): Pace {
   };
 }
 
+/** The share of the rate that is left after a refusal. */
 function left(pace: Pace, sentAtMs: number, isHeldUp: boolean): number {
   if (pace.vain > 0) return 0.5;
   const calls = (paceAt(pace, sentAtMs) * Math.max(0, sentAtMs - pace.activeMs)) / 1000;

@@ -69,7 +69,9 @@ export function foreignReferences(url: string): string[] {
   return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
 }
 
-/** Returns advice if the text contains a shell variable, such as `${API_URL}`, as flows do not replace it; empty for any other text. */
+/**
+ * Returns advice if the text contains a shell variable, such as `${API_URL}`, because flows do not replace it; empty for any other text.
+ */
 export function shellVariableAdvice(text: string): string {
   const name = /\$\{([A-Za-z_]\w*)\}|^\$([A-Z_][A-Z0-9_]*)/
     .exec(text)
