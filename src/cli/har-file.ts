@@ -4,9 +4,8 @@ import { shellWord } from '../core/text/quoted-word.ts';
 import { type Har, type HarEntry, readHar, recordedRequest } from '../starter/har.ts';
 import type { Example } from '../starter/starter-references.ts';
 import { recordedMap } from './recorded-answer.ts';
-import { shownUrl } from './show/request-url.ts';
 import { tableText } from './show/table.ts';
-import { readJsonFile } from './source-file.ts';
+import { readJsonFile, shownUrl } from './source-file.ts';
 
 /** Throws an AutomateError (`input`) if the file is not a recording. */
 export async function readHarFile(file: string): Promise<Har> {

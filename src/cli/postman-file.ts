@@ -7,9 +7,8 @@ import { type Collection, type PostmanRequest, readCollection } from '../starter
 import { translatedRequest } from '../starter/postman/postman-request.ts';
 import type { Example } from '../starter/starter-references.ts';
 import { recordedMap } from './recorded-answer.ts';
-import { shownUrl } from './show/request-url.ts';
 import { tableText } from './show/table.ts';
-import { readJsonFile } from './source-file.ts';
+import { readJsonFile, shownUrl } from './source-file.ts';
 
 /** Throws an AutomateError (`input`) if the file is not a collection. */
 export async function readCollectionFile(file: string): Promise<Collection> {

@@ -1,6 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { AutomateError } from '../core/failure.ts';
+import { percentDecoded } from '../core/template/url.ts';
+import { escapedControls } from '../core/text/quoted-word.ts';
+import { holdsToken, looksRandom } from '../core/text/secret-shapes.ts';
 import { systemReason } from '../files/naming-errors.ts';
+import { type KnownSecrets, pathWithFields } from '../starter/known-secrets.ts';
 
 /** A JSON file of another tool, and the advice for a file that is too large or no JSON. */
 interface JsonSource {
@@ -61,4 +65,20 @@ function jsonPlace(text: string, { message }: Error): string {
   if (position === undefined || !/^\s*[[{]/.test(text)) return '';
   const lines = text.slice(0, Number(position)).split('\n');
   return `:${lines.length}:${(lines.at(-1)?.length ?? 0) + 1}`;
+}
+
+const maxUrl = 200;
+
+/** Returns the URL of a request in a file of another tool, with its secrets masked. */
+export function shownUrl(url: string, secrets: KnownSecrets): string {
+  const [address = '', query] = url.replace(/^(\w+:\/\/)[^/?#@]*@/, '$1').split(/\?(.*)/s);
+  const isSecret = (name: string, value: string) => secrets.rule(name, 'query', value, true) || holdsToken(value) || looksRandom(value);
+  const path = address.replace(/;([\w.-]+)=([^/;#]*)/g, (found, name, value) => (isSecret(name, value) ? `;${name}=***` : found));
+  const { text } = pathWithFields(path, secrets, () => '***');
+  const pairs = query?.split('&').map((pair) => {
+    const [name = '', value = ''] = pair.split(/=(.*)/s).map(percentDecoded);
+    return isSecret(name, value) ? `${pair.split('=')[0]}=***` : pair;
+  });
+  const shown = escapedControls(text + (pairs ? `?${pairs.join('&')}` : ''));
+  return shown.length > maxUrl ? `${shown.slice(0, maxUrl).toWellFormed()}…` : shown;
 }

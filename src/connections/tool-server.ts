@@ -11,7 +11,6 @@ import { diagnose } from '../mcp/diagnosis.ts';
 import { cacheServer } from '../mcp/tool-cache.ts';
 import { openSession } from '../run/session.ts';
 
-/** Options of the commands that query an MCP server. */
 export interface AskingOptions {
   readonly env?: string;
   readonly cacert?: string;

@@ -69,7 +69,6 @@ export interface ToolProblem {
   readonly message: string;
 }
 
-/** Receives a report of each attempt of a call in a run. */
 export type Trace = (attempt: Attempt) => void;
 
 /** A report of one attempt of a call. If the attempt fails, the call might be retried. */

@@ -17,7 +17,6 @@ export interface FailureForm {
   readonly masked?: readonly (readonly [name: string, json: string])[];
 }
 
-/** Replaces every secret by `***`. */
 interface Masker {
   text(text: string): string;
   value(value: Value): Value;

@@ -39,7 +39,6 @@ export interface SecretBody {
   render(secretOf: SecretOf): string | readonly FormPart[];
 }
 
-/** The daily limit on requests to a public server. */
 export interface DayLimit {
   readonly server: string;
   readonly max: number;

@@ -48,7 +48,6 @@ export interface Tool {
   readonly inputSchema: ToolSchema;
 }
 
-/** The keywords of JSON Schema that this program uses. */
 export interface ToolSchema {
   readonly type?: string | readonly string[];
   readonly title?: string;

@@ -26,7 +26,6 @@ export interface Save {
   takes(answer: AnswerHead): boolean;
 }
 
-/** Each path belongs to one record of the run. */
 export interface SaveNames {
   /** `own` if this record has already saved a file there, `taken` if another record has claimed the path. */
   claim(path: string, owner: string): Promise<'free' | 'own' | 'taken'>;

@@ -13,7 +13,6 @@ import { type Secret, type StoredCommand, textsToMask } from './secret.ts';
 /** A part of the program that uses secrets. It decides how secrets are masked, checked and asked for. */
 export interface SecretUser {
   hide(secret: string): void;
-  /** Returns the reason why this secret cannot be used. */
   problem?(credential: string, secret: string): string | undefined;
   /** Lends the terminal to a command that may prompt the user. It is undefined, or returns undefined, if there is no user to prompt. */
   lend?: () => LentTerminal | undefined;

@@ -20,7 +20,6 @@ export interface RenewalSource {
 
 interface Renewal {
   readonly secret: Promise<string>;
-  /** The secret; undefined until it has been obtained. */
   text?: string;
   expiresMs: number;
   /** Until this time of the monotonic clock, a 401 does not cause a renewal. */

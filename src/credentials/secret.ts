@@ -19,7 +19,6 @@ export interface Secret {
   readonly hosts?: readonly string[];
 }
 
-/** The result of looking up a credential. */
 export type Finding = { readonly secret: Secret } | { readonly command: StoredCommand } | { readonly problem: CodedMessage };
 
 /** Settings without the secret. All times are in ISO 8601. */

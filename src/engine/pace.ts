@@ -86,7 +86,7 @@ interface FirstRefusal {
   readonly rate: number;
 }
 
-/** In monotonic ms. */
+/** The times at which an attempt was sent and ended, in monotonic ms. */
 export interface AttemptTimes {
   readonly sentAtMs: number;
   readonly atMs: number;
@@ -130,6 +130,7 @@ function resumedAt({ rate, first }: Pace, atMs: number): Pick<Pace, 'rate' | 'pe
   return { rate: resumed, periodMs: Math.max((period.calls * 1000) / resumed, period.refused * (atMs - first.atMs)), activeMs: atMs };
 }
 
+/** Undefined if the pace is forgotten. */
 export function paceAfterRefusal(before: Pace, refusal: Refusal): Pace | undefined {
   const { sentAtMs, atMs, pauseMs, isRepeated } = refusal;
   if (isForgotten(before, atMs)) return undefined;
@@ -163,6 +164,7 @@ function lowered(pace: Pace, refusal: Refusal): Pace {
   };
 }
 
+/** The share of the rate that is left after a refusal. */
 function left(pace: Pace, sentAtMs: number, isHeldUp: boolean): number {
   if (pace.vain > 0) return 0.5;
   const calls = (paceAt(pace, sentAtMs) * Math.max(0, sentAtMs - pace.activeMs)) / 1000;

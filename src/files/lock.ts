@@ -7,7 +7,6 @@ import { fileError, systemReason } from './naming-errors.ts';
 import { livingOwner, type Owner, otherMachine, ownerText } from './owner.ts';
 import { statOf } from './stat.ts';
 
-/** Keeps other processes from using a file. */
 export interface Lock {
   release(): void;
 }

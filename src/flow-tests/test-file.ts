@@ -9,11 +9,9 @@ import { type FlowTest, testFileSchema } from './test-schema.ts';
 
 export interface TestFile {
   readonly file: string;
-  /** The path of the flow, as written in the test file. */
   readonly flow: string;
   readonly tests: readonly FlowTest[];
   at(place: ValuePath, message: string): Problem;
-  /** Creates a problem at the name of the member with this path. */
   atName(place: ValuePath, message: string): Problem;
 }
 

@@ -4,7 +4,6 @@ import { type Toolbox, type ToolResult, WrongCall } from './toolbox.ts';
 
 interface ToolServerOptions<Caller> {
   readonly toolbox: Toolbox<Caller>;
-  /** The version of automate that is reported to clients. */
   readonly version: string;
   callerOf(context: ServerContext): Caller;
   /** Returns the arguments of a tool call as the client has sent them. The SDK loses digits of numbers, and the name `__proto__`. */

@@ -158,7 +158,6 @@ function orEnded<Result>(work: Promise<Result>, ended: AbortSignal): Promise<Res
   });
 }
 
-/** How the requests of a call are signed. */
 interface Signing {
   /** Undefined if only the signers sign. */
   readonly fixed: Signature | undefined;

@@ -25,7 +25,6 @@ export interface WireRequest {
   readonly body?: string | FormUpload;
   /** Converts a body that is a string to bytes; undefined for UTF-8. */
   readonly encode?: HttpRequest['encode'];
-  /** Undefined if the request uploads no files. */
   readonly upload?: OpenUpload;
   /** Undefined if the body is kept in memory. */
   readonly save?: ClaimedSave & Pick<Save, 'takes'>;
@@ -201,7 +200,6 @@ class Exchange implements Http2Handler {
     else this.#failWith(error);
   }
 
-  /** Fails the request because its timeout has passed. */
   expire(): void {
     const wasSent = this.#wasSent;
     const progress = !wasSent ? ': the connection was not made' : this.#status !== 0 ? ': the body was not complete' : '';

@@ -160,7 +160,6 @@ function toHeaders(received: ReceivedHeaders): Headers {
 class EventEnds {
   #tail = '';
 
-  /** True if an event ends in the chunk. */
   isIn(chunk: Buffer): boolean {
     const text = this.#tail + chunk.toString('latin1');
     this.#tail = text.slice(-3);

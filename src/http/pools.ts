@@ -3,7 +3,6 @@ import type { SecureContext } from 'node:tls';
 import { buildConnector, Client, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { percentDecoded } from '../core/template/url.ts';
 
-/** Options for all connections of a run. */
 export interface HttpPoolOptions {
   readonly context: SecureContext | undefined;
   /** For TLS to the proxy, which is not shown the client certificate. */

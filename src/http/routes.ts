@@ -19,7 +19,6 @@ export interface RouteOptions {
   readonly environment: NodeJS.ProcessEnv;
   /** Shown to servers, but not to proxies. */
   readonly certificate?: LoadedCertificate;
-  /** Undefined if warnings are not shown. */
   readonly warn?: (message: string) => void;
 }
 

@@ -174,7 +174,6 @@ function isRequest(message: JSONRPCMessage | JSONRPCMessage[]): message is JSONR
 
 export interface SessionContext {
   readonly version: string;
-  /** The signal that is aborted when the run ends. */
   readonly signal: AbortSignal;
   /** Creates a fetch that adds the connection's credential to the requests to the server. */
   fetch(connection: McpConnection, server: RemoteServer): Promise<Fetch>;

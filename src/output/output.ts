@@ -61,7 +61,6 @@ export interface OutputMemory {
 export interface EndedOutput {
   readonly saved: Checkpoint;
   readonly out: Written;
-  /** Undefined if no record failed. */
   readonly errors?: Written;
   /** In bytes of text. `rowsEnd` is the position after the last row. */
   readonly firstRow: number;

@@ -10,7 +10,6 @@ import { isNoFile, statOf } from '../files/stat.ts';
 /** Text is appended. Methods throw an AutomateError, `stdout-closed` for a closed stdout and otherwise `output`. */
 export interface Sink {
   write(text: string): Promise<void>;
-  /** Waits until all written text is on disk. */
   sync(): Promise<void>;
   close(): Promise<void>;
   readonly written: Written;

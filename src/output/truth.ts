@@ -81,7 +81,6 @@ export interface FoundMemory extends MemoryFacts {
 export interface FoundTruth extends TruthFacts {
   readonly path: string;
   readonly key: Buffer;
-  /** Number of remembered records. */
   readonly count: number;
   readonly failed: FailedRecords;
 }

@@ -73,7 +73,6 @@ export interface AddressQuery {
   readonly country?: readonly string[];
 }
 
-/** Returns a postal address as one line. */
 export function addressText(address: AddressQuery['address']): string {
   if (typeof address === 'string') return address;
   const { street, city, state, postcode, country } = address;
@@ -98,7 +97,6 @@ export const noPlace = {
 };
 
 export interface UnderstoodPart {
-  /** The part as it was written in the address. */
   readonly text: string;
   /** The kind of the part. It is `ignored` for parts that do not help to find the place, such as a P.O. box or an email address. */
   readonly as: 'place' | 'region' | 'county' | 'country' | 'postcode' | 'street' | 'ignored';

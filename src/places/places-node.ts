@@ -50,7 +50,6 @@ interface PlacesLookup {
   /** The options that the lookup also accepts, besides the options of every lookup. */
   readonly optional: readonly OptionName[];
   settle?(options: PlacesOptions): SettledOptions;
-  /** Compiles the lookup; undefined if a problem was reported. */
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 

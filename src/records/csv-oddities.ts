@@ -114,7 +114,6 @@ export class CsvOddities {
   }
 }
 
-/** The line in which a cell begins. */
 function lineOf(cells: readonly string[], index: number, { line }: OddRow): number {
   return cells.slice(0, index).reduce((sum, cell) => sum + breaksIn(cell), line);
 }

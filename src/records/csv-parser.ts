@@ -22,9 +22,7 @@ interface Internals {
     __isEscape(buffer: Buffer, at: number, byte: number): boolean;
   };
   readonly state: {
-    /** The complete cells of the current row. */
     readonly record: string[];
-    /** The text of the current cell. */
     readonly field: { toString(encoding: 'utf8'): string; prepend(quote: Buffer): void };
     readonly quoting: boolean;
     wasQuoting: boolean;

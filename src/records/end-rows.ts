@@ -4,7 +4,6 @@ import { orUndefined } from '../core/value/value.ts';
 import type { TextFormat } from './format.ts';
 import { type Format, traitsOf } from './formats.ts';
 
-/** Rows at both ends of a file. */
 interface EndRows<Row> {
   readonly first: readonly Row[];
   readonly last: readonly Row[];

@@ -32,7 +32,6 @@ export class Unreadable extends Failure {
   }
 }
 
-/** Contains the record's fields and its error. */
 export function errorRow(item: Item, failure: Failure, writer: RecordWriter): Fields {
   const fields = failure.masked ? withFields(item.fields, failure.masked) : item.fields;
   if (!isTableWriter(writer)) return withFields(fields, errorFields(item, failure, false));

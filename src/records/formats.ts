@@ -101,7 +101,6 @@ export function appendable(format: Format): Format {
 
 type TextName = { [Name in FormatName]: (typeof formats)[Name] extends { readonly text: object } ? Name : never }[FormatName];
 
-/** The formats whose rows are text. */
 export const textKinds = formatKinds.filter((kind): kind is TextName => traitsOf({ kind }).text !== undefined);
 
 /** `columns` is undefined if there are no records. */
@@ -120,7 +119,6 @@ export function formatOfName(name: string): Format | undefined {
   return { kind, gzip: gz !== undefined };
 }
 
-/** Undefined if the extension is unknown. */
 export function formatOfPath(path: string): Format | undefined {
   const extension = writtenExtension(path);
   return extension === undefined ? undefined : formatOfName(extension);

@@ -16,7 +16,6 @@ export function inputPaths({ in: input, moreIn = [] }: Pick<InputOptions, 'in' |
   return [input, ...moreIn];
 }
 
-/** The name of the inputs in messages. */
 export function inputLabel(options: Pick<InputOptions, 'in' | 'moreIn' | 'noInput'>): string {
   if (options.noInput) return 'none';
   return options.in === '-' ? 'stdin' : inputPaths(options).join(', ');

@@ -3,7 +3,6 @@ const cr = 0x0d;
 
 /** Skips lines at the beginning of a text, whatever is in them. A line ends with LF, CR LF or CR. */
 export class LineSkipper {
-  /** Number of lines that have been skipped. */
   lines = 0;
   readonly #count: number;
   #isAfterCr = false;

@@ -40,7 +40,6 @@ interface HeadFacts extends Required<Pick<NamedFacts, 'isWrapped'>>, Pick<NamedF
   readonly label: string;
 }
 
-/** Undefined if more bytes are needed. */
 function formatOfHead(head: Buffer, { label, kind, isWrapped }: HeadFacts): Format | undefined {
   if (head.length < 2 && head[0] === 0x1f) return undefined;
   const gzip = isGzip(head);

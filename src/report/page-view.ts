@@ -61,7 +61,6 @@ export function liveViewOf(run: ReportedRun): RunView {
   return { ...maskedView(view, run.session.redactor), workers: workers && { now: workers.now, units: workers.units } };
 }
 
-/** Replaces each secret by `***`, and removes control characters. */
 export function maskedView(view: RunView, redactor: Pick<Redactor, 'text'>): RunView {
   return JSON.parse(JSON.stringify(view), (_, value) => (typeof value === 'string' ? cleaned(redactor.text(value)) : value));
 }

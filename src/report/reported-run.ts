@@ -62,7 +62,6 @@ export interface DoneCounts {
   readonly givenUp?: number;
 }
 
-/** Returns the total number of finished records. */
 export function doneOf({ written, failed, filtered = 0, givenUp = 0 }: DoneCounts): number {
   return written + failed + filtered + givenUp;
 }

@@ -77,7 +77,6 @@ const maxBuckets = 240;
 
 const maxShown = 60;
 
-/** Number of records that ended in one time interval. */
 interface Interval {
   /** A time in ms since the run began. */
   readonly startMs: number;

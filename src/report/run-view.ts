@@ -84,14 +84,12 @@ export interface RunView {
   /** Counts attempts by HTTP status, or by the reason why there was no response. */
   readonly statuses: readonly StatusCount[];
   readonly failures: readonly FailureView[];
-  /** Number of groups that are left out of `failures`. */
   readonly moreFailures: number;
   /** Servers that were never reached, although records continued without them. */
   readonly unanswered?: readonly (MessageView & { readonly origin: string; readonly attempts: number })[];
   readonly mapping: readonly MappingView[];
   readonly lookups: readonly LookupView[];
   readonly tokens: readonly TokensView[];
-  /** Tokens used since the run was resumed. */
   readonly partTokens?: readonly TokensView[];
   readonly credits: CreditsView;
   readonly showsCredits?: boolean;
@@ -114,7 +112,6 @@ export interface RunView {
   }[];
   /** Names that were given to columns of the input because its header has none for them. */
   readonly givenNames?: readonly string[];
-  /** Likely mistakes in the input, with their places. */
   readonly inputNotes?: readonly string[];
   readonly replaced?: readonly Pick<ReplacedColumn, 'node' | 'field'>[];
   /** Responses with errors next to data, which counted as successes. */
@@ -305,7 +302,6 @@ const endings: Record<EndingCode, string> = {
 /** What is known only when a run has ended. */
 export interface RunEnd extends Pick<RunView, 'keptBecause' | 'attributions'> {
   readonly exitCode: number;
-  /** The message of the error that ended the run. */
   readonly problem?: string;
   readonly usage?: MonthlyUsage;
   readonly next?: readonly NextStep[];

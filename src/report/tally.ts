@@ -74,7 +74,6 @@ export interface StepCounts {
   cost: number | undefined;
 }
 
-/** The searches of a `first` node. */
 export interface SearchCounts {
   /** Records that needed no step, because the condition was true before. */
   known: number;
@@ -106,7 +105,6 @@ export interface ShortPages {
 
 export type MorePagesEvent = Extract<Event, { readonly type: 'more-pages' }>;
 
-/** All counts of a run so far. */
 export interface Tally {
   read: number;
   written: number;

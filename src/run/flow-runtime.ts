@@ -47,12 +47,10 @@ export interface SharedParts {
   readonly reserved: readonly ReservedPath[];
   /** True if there is no folder for files that flows send or save. */
   readonly withoutFiles: boolean;
-  /** Undefined if the process serves no metrics. */
   readonly metrics?: Metrics;
   say(text: string): void;
 }
 
-/** Returns the API key with its current credit quota. */
 export function payingNow(key: PayingKey | undefined, { quotaOf }: Pick<SharedParts, 'quotaOf'>): PayingKey | undefined {
   if (!key || !quotaOf) return key;
   return {

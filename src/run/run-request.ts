@@ -38,7 +38,6 @@ export interface RunRequest {
   readonly startsOver?: boolean;
   /** True if credits are not counted, as in the demo. */
   readonly isFree?: boolean;
-  /** Undefined if all records are run. */
   readonly pilot?: PilotRun;
   /** Further counts for each checkpoint. When the run is resumed, they are in its claim's checkpoint. */
   readonly notes?: () => object;
@@ -115,7 +114,6 @@ export interface RunSurroundings extends Pick<SessionParts, 'routes' | 'key'> {
   readonly workers?: WorkerOpener;
   /** Called repeatedly while no worker can process the run. */
   waitingForWorkers?(wait: WorkerWait): void;
-  /** Undefined if the disk space is not limited. */
   readonly space?: OutputSpace;
   readonly attempt?: Trace;
   event?(event: Event): void;

@@ -19,7 +19,6 @@ export interface RunResult {
   readonly ending: Ending | 'failed';
   readonly reason: CodedMessage | undefined;
   readonly exitCode: number;
-  /** Undefined if an error ended the run. */
   readonly view: RunView | undefined;
   /** The figures of a run that an error has ended. */
   readonly brokenView?: RunView;
@@ -38,7 +37,6 @@ interface EndOfRecords {
   readonly usage: MonthlyUsage | undefined;
 }
 
-/** Writes the summary and the report. */
 export async function concludeRun(run: OpenRun, { ending, stopCode, usage }: EndOfRecords): Promise<RunResult> {
   const { request, progress, output, events } = run;
   const { tally } = progress;

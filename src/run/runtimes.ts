@@ -59,7 +59,6 @@ export class Runtimes {
     }
   }
 
-  /** Waits for the calls that are under way. */
   async close(): Promise<void> {
     for (const open of this.#runtimes.values()) this.#close(open);
     this.#runtimes.clear();

@@ -28,7 +28,6 @@ import { createTransport, type Transport } from '../http/transport.ts';
 import { createLateLookups } from '../places/late-lookups.ts';
 import { createUuids } from './uuids.ts';
 
-/** The ledger that counts a run's credits. */
 export interface PaidLedger extends Ledger {
   /** Writes the reserved credits to disk. Must precede the requests for which the credits are reserved. */
   flush(): void;
@@ -57,7 +56,6 @@ interface WireOptions {
   /** The person who can log in to a server. Undefined in a run, and without a terminal. */
   readonly person?: LoginPerson;
   readonly findAsker?: Messages['findAsker'];
-  /** If undefined, warnings are discarded. */
   warn?(message: string): void;
 }
 

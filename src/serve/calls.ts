@@ -35,7 +35,6 @@ export class ServedCalls {
     this.#calls = new FlowCalls(shared, now, paid);
   }
 
-  /** Throws a Problem if the call fails. */
   async answer(request: CallRequest): Promise<CallAnswer> {
     return callAnswerOf(await this.run(request), request.flow);
   }
@@ -47,7 +46,6 @@ export class ServedCalls {
     return this.#places.within({ owner: key?.id ?? '', gone, waitMs }, () => this.#calls.run(request).catch(asProblem(flow)));
   }
 
-  /** Aborts all calls that have not ended yet. */
   abort(): void {
     this.#calls.abort();
   }

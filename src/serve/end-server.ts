@@ -68,7 +68,6 @@ interface ServeSignals {
   readonly second: Promise<NodeJS.Signals>;
 }
 
-/** Starts listening to SIGINT and SIGTERM. */
 export function watchSignals(): ServeSignals {
   const take: ((signal: NodeJS.Signals) => void)[] = [];
   const [first, second] = [0, 1].map(() => new Promise<NodeJS.Signals>((resolve) => take.push(resolve))) as [

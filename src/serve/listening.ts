@@ -57,7 +57,6 @@ export class Hosts {
     this.#isTls = isTls;
   }
 
-  /** Sets the port on which the server listens. */
   set port(port: number) {
     this.#port = port;
   }

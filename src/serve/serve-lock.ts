@@ -58,7 +58,6 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
   readonly resume: boolean;
   readonly mcp: boolean;
   readonly log: 'text' | 'json';
-  /** Undefined if no metrics are served. */
   readonly metrics?: NetworkAddress;
   readonly env?: string;
   readonly allowHttp?: boolean;

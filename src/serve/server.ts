@@ -44,7 +44,6 @@ interface ServerOptions {
   readonly ownFiles?: readonly string[];
   readonly database: ServerDatabase;
   readonly keys: ServerKeys;
-  /** Undefined if the server serves no metrics. */
   readonly metrics?: Metrics;
   say(text: string): void;
 }

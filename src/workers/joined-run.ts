@@ -280,7 +280,6 @@ export class JoinedRun {
     return this.isReady && !this.#problem && !this.#leaving;
   }
 
-  /** Warns once that the queue contained a finished unit. */
   #sayFinished(): void {
     const { id, flow, warn } = this.#options;
     if (!this.#hasSaidFinished)

@@ -62,7 +62,6 @@ const queueManifest = z.strictObject({
   csvSafe: z.boolean(),
   /** True if the input is a table. See `hasTextCells` in `WriterOptions`. */
   hasTextCells: z.boolean(),
-  /** True if the credits of the run are limited. */
   isLimited: z.boolean(),
   /** True if the run continues even if no server responds. */
   keepsGoing: z.boolean(),

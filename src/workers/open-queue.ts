@@ -10,7 +10,6 @@ import { createSeal, type Seal } from './queue/seal.ts';
 import { openUnitQueue, type UnitQueue } from './queue/unit-jobs.ts';
 
 export interface QueueOptions {
-  /** The URL of the queue's Redis server. */
   readonly queue: string;
   /** Undefined for `default`. */
   readonly queueName?: string;

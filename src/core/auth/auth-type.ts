@@ -34,9 +34,7 @@ export interface AuthPart {
   /** The question that `connections add` asks; undefined if it never asks for this option. */
   readonly question?: string;
   readonly isOptional?: boolean;
-  /** True if the option is a list of texts. */
   readonly isList?: boolean;
-  /** True if the option is a mapping of names and values. */
   readonly isMapping?: boolean;
   /** True if the option has parts of its own. As an answer or on the command line, it is written in JSON. */
   readonly isData?: boolean;
@@ -114,7 +112,6 @@ export function originOf(url: string): string | undefined {
   return URL.canParse(url) ? new URL(url).origin : undefined;
 }
 
-/** The headers or query parameters that authenticate a request. */
 export interface Signature {
   /** Headers, with their names as written. They replace the request's headers of the same name, ignoring case. */
   readonly headers: Readonly<Record<string, string>>;

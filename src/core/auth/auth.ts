@@ -59,7 +59,6 @@ function signedBy(ways: readonly [OneWay, ...OneWay[]]) {
 const requestWays = authTypes.map(({ options }) => options) as unknown as readonly [OneWay, ...OneWay[]];
 const loginWays = loginTypes.map(({ options }) => options) as unknown as readonly OneWay[];
 
-/** The option `auth` of a node. */
 export const auth = signedBy(requestWays);
 
 /** In addition to the types for nodes, it accepts a login. */

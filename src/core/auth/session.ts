@@ -25,7 +25,6 @@ const prefix = z.string().optional().describe('text before the value, such as "B
 const fromSession = z.strictObject({ session: takenName.describe('the name of a value of take'), prefix });
 const fromCredential = z.strictObject({ credential: credentialName });
 
-/** The value of a header or query parameter. */
 export type SentValue = string | z.output<typeof fromSession> | z.output<typeof fromCredential>;
 
 const loginValue = z.union([plainValue, fromSession, fromCredential], {
@@ -145,7 +144,6 @@ export interface SessionAuth {
   readonly credential: string;
   readonly login: readonly LoginRequest[];
   readonly send: { readonly headers: Readonly<Record<string, SentValue>>; readonly query: Readonly<Record<string, SentValue>> };
-  /** True if cookies are kept and sent. */
   readonly cookies: boolean;
   /** In ms, or the path of the seconds in the answer to a login. Undefined if only an answer ends the session. */
   readonly lasts: number | string | undefined;

@@ -131,7 +131,6 @@ export function compileCondition(source: string): Expression<boolean> {
   return conditionOf(source, checkedExpression(source, recordScope));
 }
 
-/** A compiled condition about a response. */
 export interface AnswerCondition extends Expression<boolean> {
   readonly source: string;
   /** The 0-based offset of the first use of `record` in the expression. */
@@ -325,7 +324,6 @@ function programOf({ text, writtenAt }: References, scope: ExpressionScope): Ret
   }
 }
 
-/** The values that an expression uses. */
 interface Uses extends Pick<References, 'keepsDigits'> {
   readonly named: readonly string[];
   readonly record: RecordUses | undefined;

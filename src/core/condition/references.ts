@@ -179,7 +179,6 @@ class ReferenceWalk {
   }
 }
 
-/** The surroundings of a part of an expression. */
 interface Within {
   readonly bound: Bound;
   /** Those of the bound variables whose numbers keep their digits. */

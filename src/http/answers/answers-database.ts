@@ -332,7 +332,6 @@ export class AnswersDatabase {
     }
   }
 
-  /** Returns false if another process uses the file. */
   #mergeLog(): boolean {
     try {
       return (this.#database.prepare('PRAGMA journal_mode = DELETE').get() as { journal_mode: string }).journal_mode === 'delete';

@@ -37,7 +37,6 @@ const turnMs = { adds: 1, uses: 100 };
 
 const noBody = new Uint8Array();
 
-/** Maximum number of unpacked blocks in memory. */
 const maxBlocks = 16;
 
 /** After as many, an answer may be kept twice. */
@@ -71,7 +70,6 @@ interface Pending {
 
 interface UnpackedBlock {
   readonly answers: readonly StoredAnswer[];
-  /** The answers by record, place and request. */
   readonly byUse: ReadonlyMap<string, StoredAnswer>;
 }
 
@@ -115,7 +113,6 @@ export class KeptAnswers implements Answers {
     this.#minAt = options.maxAgeMs === undefined ? Number.NEGATIVE_INFINITY : options.wallNow() - options.maxAgeMs;
   }
 
-  /** Sets the function that reads the files of requests. */
   readFilesWith(contentOf: (files: readonly string[]) => Promise<string>): void {
     this.#contentOf = contentOf;
   }

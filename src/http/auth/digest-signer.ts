@@ -90,7 +90,6 @@ class DigestSigner implements RequestSigner {
   }
 }
 
-/** The parts of a client's answer to a challenge. */
 interface DigestPerson {
   readonly user: string;
   readonly password: string;

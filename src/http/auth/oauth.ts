@@ -5,7 +5,6 @@ import { type RequestTools, requestToken } from './token-request.ts';
 /** Settings for a client credentials grant (RFC 6749, 4.4), which needs no person to log in. */
 export type OAuth = Extract<Auth, { type: 'oauth2_client_credentials' }>;
 
-/** The functions that are used to obtain access tokens. */
 export interface TokenTools extends RequestTools {
   /** Monotonic time in ms. */
   now(): number;

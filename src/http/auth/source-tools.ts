@@ -1,7 +1,6 @@
 import type { LoginTools } from './login-tokens.ts';
 import type { TokenTools, WithSecret } from './oauth.ts';
 
-/** The secrets of the flow that signs. */
 export interface SourceTools extends TokenTools {
   readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'>;
   wallNow(): number;

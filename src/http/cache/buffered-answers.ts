@@ -26,7 +26,6 @@ export class BufferedAnswers {
   readonly #options: BufferedAnswersOptions;
   readonly #buffer = new Map<string, NewAnswer>();
   #bufferedBytes = 0;
-  /** The cache file; undefined until it is first needed. */
   #file: AnswersFile | undefined;
   #timer: NodeJS.Timeout | undefined;
   #canOpen = true;

@@ -30,7 +30,6 @@ interface Row {
   readonly line: number;
 }
 
-/** Receives the rows of a chunk. */
 type TakeRows = (rows: readonly Row[]) => Promise<void> | void;
 
 /** One object per row; keys are column names, values strings. Rejects with a DocumentError if the CSV is invalid or has too many cells. */

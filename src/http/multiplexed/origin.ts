@@ -49,7 +49,6 @@ class Http2Origin implements OriginPool, Queue {
     }
   }
 
-  /** Resolves once all requests have ended. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#closed = resolve;

@@ -25,9 +25,7 @@ export type DispatchOptions = Dispatcher.DispatchOptions & {
 export interface Queue {
   /** Sends a request again, before those that have not been sent yet. */
   resend(request: Http2Request): void;
-  /** A request has left its connection. */
   left(): void;
-  /** From now on, all requests use HTTP/1.1. */
   useHttp1(): Http1;
 }
 

@@ -39,7 +39,6 @@ export class ReservedPaths {
     return this.#files.find((file) => path === file.path || isStateFile(path, file.path));
   }
 
-  /** Returns the reserved folder that contains a path. */
   #around(path: string): ReservedPath | undefined {
     const byIdentity = new Map<string, ReservedPath>();
     for (const folder of this.#folders) {

@@ -26,7 +26,6 @@ export interface GoneCounts {
   readonly gone: number;
   /** Records of the old output. */
   readonly of: number;
-  /** Keys that several records of the new input have. */
   readonly repeated: number;
   /** Records of the new input whose key is unknown, because they cannot be read. */
   readonly unreadable: number;

@@ -210,7 +210,6 @@ interface KnownField {
   readonly json: string;
 }
 
-/** Determines which input fields affect a record's rows. */
 export class FieldUses {
   readonly #plan: Plan;
   readonly #set: ReadonlySet<string>;
@@ -230,7 +229,6 @@ export class FieldUses {
     return known;
   }
 
-  /** All fields that a record's rows can have. */
   columnsAfter(fields: Fields): ReadonlySet<string> {
     const of = JSON.stringify([...fields.keys()]);
     if (of !== this.#columns.of) this.#columns = { of, after: new Set(this.#plan.columns([...fields.keys()])) };

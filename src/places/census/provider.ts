@@ -16,7 +16,6 @@ import type { SourceName } from '../sources.ts';
 
 /** The compiled queries of a node, for one provider of figures. */
 export interface CensusQuestions {
-  /** Number of requests for one record. */
   readonly count: number;
   /** Empty if there is nothing to look up. Throws a Failure if the record has no valid query. */
   paths(fields: Fields): readonly string[];

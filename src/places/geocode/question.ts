@@ -115,7 +115,6 @@ export interface GeocodeProvider {
   readonly concurrency?: number;
   /** Default timeout of one request in ms. */
   readonly timeoutMs: number;
-  /** The headers that every request has. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Returns a function that renders the path and query of a request. It throws a Failure if the server would refuse the query. */
   paths(options: GeocodeOptions, context: BuildContext): (question: GeocodeQuestion, fields: Fields) => string;

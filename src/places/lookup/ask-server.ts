@@ -68,7 +68,6 @@ interface SharedDocument {
   readonly response: HttpResponse;
 }
 
-/** A record that shares a request with others. */
 interface SharingRecord extends BatchEntry<SharedDocument> {
   readonly fields: Fields;
 }

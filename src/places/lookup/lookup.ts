@@ -48,7 +48,6 @@ export interface LookupServer {
   readonly publicServer?: string;
   readonly maxAgeMs: number | undefined;
   readonly credentials: readonly CredentialNeed[];
-  /** Number of requests for one record. */
   readonly calls: number;
   /** Returns the requests for a record; empty if there is nothing to look up. Throws a Failure if the record has no valid query. */
   requests(fields: Fields): readonly HttpRequest[];
@@ -62,7 +61,6 @@ export interface LookupServer {
 
 /** The rules for looking up many records with one request. */
 export interface LookupBatch {
-  /** Maximum number of records in one request. */
   readonly size: number;
   /** Returns the key of a record. Only records with the same key share a request. It is undefined if all records can share one. */
   keyOf?(fields: Fields): string;

@@ -77,7 +77,6 @@ function chooseSheet(sheets: readonly SheetEntry[], input: string, wanted: strin
 
 interface Relations {
   readonly byId: ReadonlyMap<string, { readonly type: string; readonly part: string }>;
-  /** The path of the first file of each type. */
   readonly byType: ReadonlyMap<string, string>;
 }
 

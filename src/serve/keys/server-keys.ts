@@ -98,7 +98,6 @@ export class UsageCounter {
     if (requests + refused > 0) counts.lastUsedAtMs = Math.floor(now / minuteMs) * minuteMs;
   }
 
-  /** Returns the counts that have not been written yet. */
   pending(): readonly KeyUsage[] {
     return [...this.#counts.values()];
   }

@@ -130,7 +130,6 @@ function unpackedBody(request: FastifyRequest, { isGzip }: BodyFormat, maxBytes:
   return { stdin, failed: () => problem, breakOff };
 }
 
-/** Throws if the body is too large. */
 function limited(maxBytes: number, planTooLarge: () => ProblemResponse): Transform {
   let bytes = 0;
   return new Transform({

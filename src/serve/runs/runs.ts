@@ -58,7 +58,6 @@ export class Runs {
   readonly #runs = new Map<string, ServedRun>();
   readonly #queue = new RunQueue<ServedRun>();
   readonly #underWay = new Set<ServedRun>();
-  /** New runs that are being stored at the moment. */
   readonly #arriving = new Set<ServedRun>();
   #mayStart = false;
   #isStopping = false;

@@ -2,7 +2,6 @@ import { type NamesWith, optionsWith, type RunOptions } from '../../core/run-opt
 import { appendable, type FormatName } from '../../records/formats.ts';
 import type { RunShape, ServedRunState } from '../shapes.ts';
 
-/** The options that the caller gave. */
 export type StoredOptions = Pick<RunOptions, NamesWith<'http', true> | 'var' | 'encoding'>;
 
 /** Leaves out how the input is read, because a retry reads the errors file. */

@@ -58,7 +58,6 @@ export class ServerDatabase {
   readonly #database: Database.Database;
   #written = 0;
 
-  /** Creates the database if it does not exist. */
   constructor(home: string) {
     this.path = serverDatabasePath(home);
     const schema = [

@@ -88,7 +88,6 @@ export class WebhookStore {
     throw new AutomateError('usage', `there is no webhook "${name}"\nlist them: automate webhooks list`);
   }
 
-  /** Removes a webhook and all messages for it. */
   remove(name: string): void {
     this.database.write((database) => {
       database.prepare('delete from webhooks where name = ?').run(name);

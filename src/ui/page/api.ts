@@ -1,4 +1,4 @@
-/** A problem that the server reported (RFC 9457). */
+/** RFC 9457 */
 export interface ReportedProblem {
   readonly type: string;
   readonly title: string;

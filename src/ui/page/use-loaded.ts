@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { FlowShape } from '../../serve/shapes.ts';
 import { ApiError, goTo, type ReportedProblem, requestJson } from './api.ts';
 
 export interface Loaded<Data> {
@@ -116,4 +117,12 @@ export function useForm<Form extends Readonly<Record<string, string>>>(
   const [form, setForm] = useState(empty);
   const set = (name: keyof Form) => (value: string) => setForm({ ...form, [name]: value });
   return [form, set];
+}
+
+/** The name that pages show for a flow, by the flow's id. Undefined while it is being loaded; the id of a flow that is gone. */
+export type FlowNames = (id: string) => string | undefined;
+
+export function useFlowNames(): FlowNames {
+  const { data, problem } = useLoaded<{ readonly flows: readonly FlowShape[] }>('/flows');
+  return (id) => data?.flows.find((flow) => flow.id === id)?.name ?? (data || problem ? id : undefined);
 }

@@ -19,7 +19,6 @@ interface AxisMark {
 }
 
 interface ChartProps {
-  /** Describes the chart for screen readers. */
   readonly label: string;
   readonly yMarks: readonly AxisMark[];
   readonly xMarks: readonly AxisMark[];

@@ -63,7 +63,6 @@ export class ChildPipe {
     });
   }
 
-  /** Closes the pipe once all messages have been sent. */
   close(): Promise<void> {
     return new Promise((resolve) => this.#pipe.end(resolve));
   }

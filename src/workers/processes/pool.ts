@@ -116,7 +116,6 @@ export class Pool implements Units {
     this.#arrivals.clear();
   }
 
-  /** Ends the run immediately, in all child processes. */
   kill(): void {
     this.#hasFailed = true;
     this.tell({ phase: 'stopped', reason: undefined }, () => false);

@@ -71,7 +71,6 @@ interface QueueRunOptions extends RunEntryOptions {
   looked(workers: readonly SeenWorker[]): void;
 }
 
-/** A unit with records that are not finished. */
 interface QueueUnit {
   readonly unit: Unit;
   readonly left: Set<number>;

@@ -186,7 +186,6 @@ export class RunEntry {
     await this.#redis.client.set(this.#keys.manifest, this.#manifest, 'EX', keptSeconds);
   }
 
-  /** Returns the names and values of the run's hash. */
   #values(): (string | Buffer)[] {
     const { run, facts, counts } = this.#options;
     const state: SealedRunState = { gen: this.gen, beat: this.#beat, closing: this.closing, hasEnded: this.hasEnded };

@@ -137,7 +137,6 @@ interface UnitTakerOptions {
 
 /** Keeps each unit until it is done or goes back. */
 export interface UnitTaker {
-  /** Number of units that are currently being processed. */
   readonly held: number;
   /** Stops taking units permanently. Units that have already been taken are not affected. */
   pause(): void;

@@ -34,7 +34,6 @@ export interface RunProblem {
   readonly ending?: 'unreachable' | 'same-failure' | 'no-workers';
 }
 
-/** The status that a worker publishes in Redis. */
 export interface WorkerSign {
   readonly id: string;
   readonly host: string;

@@ -70,7 +70,6 @@ const storeNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{3,})[a-z]?$/;
 /** Surely the number of a store: at least four digits, or two after letters or `#`. Unknown words after it may be a town. */
 const sureNumber = /^(?:[a-z#]{1,2}\d{2,}|\d{4,})[a-z]?$/;
 
-/** Maximum number of words in a town's name. */
 const longestTown = 3;
 
 /** This quick check excludes most names of businesses. */

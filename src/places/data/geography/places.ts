@@ -172,7 +172,6 @@ export class Columns<Meta> {
     }
   }
 
-  /** Returns the bytes of a column that contains strings. */
   bytes(name: string): Buffer {
     return this.#part(name).bytes;
   }

@@ -5,11 +5,10 @@ import type { FlowShape, RunListShape, RunShape } from '../../../serve/shapes.ts
 import { Table } from '../../parts/table.tsx';
 import { Bar, Empty, Panel, RunState } from '../../parts/tiles.tsx';
 import { goTo } from '../api.ts';
-import { useFlowNames } from '../flows/flow-names.ts';
 import { LoadedView, OlderButton, Time } from '../frame/feedback.tsx';
 import { SelectField } from '../frame/fields.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { useLoaded, useOlder } from '../use-loaded.ts';
+import { useFlowNames, useLoaded, useOlder } from '../use-loaded.ts';
 
 const filters = ['flow', 'state', 'key'];
 

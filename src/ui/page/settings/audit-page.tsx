@@ -1,10 +1,9 @@
 import type { AuditRow } from '../../../serve/page/page-shapes.ts';
 import { Table } from '../../parts/table.tsx';
 import { Empty } from '../../parts/tiles.tsx';
-import { useFlowNames } from '../flows/flow-names.ts';
 import { LoadedView, OlderButton, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { type ListPart, useLoaded, useOlder } from '../use-loaded.ts';
+import { type ListPart, useFlowNames, useLoaded, useOlder } from '../use-loaded.ts';
 
 interface AuditList extends ListPart {
   readonly entries: readonly AuditRow[];

@@ -3,10 +3,9 @@ import { creditText, formatCount } from '../../../core/text/number.ts';
 import type { KeyOnPage, NewKey } from '../../../serve/page/page-shapes.ts';
 import { Table } from '../../parts/table.tsx';
 import { Bar, inPercent, Panel } from '../../parts/tiles.tsx';
-import { useFlowNames } from '../flows/flow-names.ts';
 import { CodeBlock, Day, LoadedView, Time } from '../frame/feedback.tsx';
 import { Frame } from '../frame/frame.tsx';
-import { useLoaded } from '../use-loaded.ts';
+import { useFlowNames, useLoaded } from '../use-loaded.ts';
 import { CreateKey, KeyActions } from './create-key.tsx';
 
 export function KeysPage() {

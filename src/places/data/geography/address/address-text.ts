@@ -35,7 +35,6 @@ export interface Segment {
   readonly streetEnd: number;
 }
 
-/** A range of characters in an address. */
 export interface Span {
   readonly start: number;
   readonly end: number;
