@@ -6,7 +6,7 @@ import { similarFile } from '../files/folder.ts';
 import { takeLock } from '../files/lock.ts';
 import { realFile, statOf } from '../files/stat.ts';
 import type { AnswersDatabase } from '../http/answers/answers-database.ts';
-import { openAnswersDatabase } from '../http/answers/kept-answers.ts';
+import { openAnswersDatabase, openAnswersToRead } from '../http/answers/kept-answers.ts';
 import { answersPath } from '../output/output-plan.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { tableText } from './show/table.ts';
@@ -68,11 +68,11 @@ function deletedText(count: number): string {
 /** Throws an AutomateError (`usage`) if no answers are kept for the output. */
 export function keptIn<Result>(out: string, act: (database: AnswersDatabase) => Result): Promise<Result> {
   const path = answersPath(out);
-  return statOf(path) ? use(path, act) : noneOf(out);
+  return statOf(path) ? use(path, act, openAnswersToRead) : noneOf(out);
 }
 
-async function use<Result>(path: string, act: (database: AnswersDatabase) => Result): Promise<Result> {
-  const database = openAnswersDatabase(path);
+async function use<Result>(path: string, act: (database: AnswersDatabase) => Result, open = openAnswersDatabase): Promise<Result> {
+  const database = open(path);
   try {
     return act(database);
   } finally {

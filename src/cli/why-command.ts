@@ -39,7 +39,7 @@ export async function whyCommand(
   if (!used || used.answers.length === 0)
     throw new AutomateError(
       'usage',
-      `the last run of ${out} has used no kept answer for record ${formatCount(record)}: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or their answers contain a secret`,
+      `the last run of ${out} has used no kept answer for record ${formatCount(record)}: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or were sent without --keep-answers, or their answers contain a secret`,
     );
   const { flow, answers } = used;
   const nodes = flow.nodes

@@ -11,6 +11,8 @@ interface DatabaseOptions {
   readonly version: number;
   /** Maximum wait in ms for another process's transaction to end. */
   readonly timeoutMs: number;
+  /** Neither creates the database nor writes to it. */
+  readonly isReadOnly?: boolean;
 }
 
 /**
@@ -19,6 +21,7 @@ interface DatabaseOptions {
  */
 export function openDatabase(path: string, options: DatabaseOptions): Database.Database {
   refuseLink(path);
+  if (options.isReadOnly) return openReadOnly(path, options);
   makeFolder(dirname(path));
   const umask = process.umask(0o177);
   try {
@@ -33,6 +36,22 @@ export function openDatabase(path: string, options: DatabaseOptions): Database.D
   } finally {
     process.umask(umask);
   }
+}
+
+function openReadOnly(path: string, { version, timeoutMs }: DatabaseOptions): Database.Database {
+  const database = new (loadLibrary())(path, { timeout: timeoutMs, readonly: true });
+  try {
+    if (!hasTables(database, version)) throw new Error('it is not complete');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** True if the file, or its folder, may not be written. */
+export function isUnwritable(error: unknown): boolean {
+  return /^(?:SQLITE_(?:READONLY|CANTOPEN)|EACCES|EPERM|EROFS)/.test(databaseErrorCode(error));
 }
 
 /** libsql (the SQLite library) is not installed or cannot be loaded. */

@@ -19,6 +19,19 @@ test('counts the answers of a run that was killed, each batch as one', async () 
   expect([answers <= 90, answers >= 80, typeof oldest]).toEqual([true, true, 'string']);
 });
 
+test('automate why knows the records of a run that was killed, and of the run that resumed it', async () => {
+  const server = await askedServer(1);
+  const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', concurrency: 1'), 'rows.csv': csvOf(60) });
+  const started = place.start(run);
+  server.after(20, () => started.child.kill('SIGKILL'));
+  await started.finished;
+  const why = (record: number) => place.automate(['why', 'out.csv', '--record', String(record)]);
+  expect(await why(2)).toMatchObject({ code: 0, stdout: expect.stringContaining(`GET ${server.origin}/2\n  200, `) });
+  expect((await place.automate([...run, '--resume'])).code).toBe(4);
+  for (const record of [2, 16, 60])
+    expect(await why(record)).toMatchObject({ code: 0, stdout: expect.stringContaining(`/${record}\n  200, `) });
+});
+
 test.each([[[]], [['--workers', '2']]])('after kill -9, only requests in flight are sent again (%j)', async (options) => {
   const server = await askedServer(1);
   const place = await workplace({ 'flow.yaml': askingFlow(server.origin, ', concurrency: 4'), 'rows.csv': csvOf(600) });

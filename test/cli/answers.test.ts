@@ -1,5 +1,8 @@
-import { stat, truncate, writeFile } from 'node:fs/promises';
+import { chmod, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
+import { createRedactor } from '../../src/credentials/redact.ts';
+import { AnswersDatabase } from '../../src/http/answers/answers-database.ts';
+import { KeptAnswers } from '../../src/http/answers/kept-answers.ts';
 import { answeringServer, type ServerAnswer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 import type { SeenRequest } from '../helpers/http-server.ts';
@@ -224,6 +227,52 @@ describe('automate run --keep-answers', () => {
 });
 
 describe('automate run --replay', () => {
+  test('is refused if no answers are kept, and writes nothing', async () => {
+    const { automate, asked, files } = await place(asking(''));
+    const before = await files();
+    for (const more of [[], ['--force'], ['--replace'], ['--dry-run']]) {
+      const { code, stderr } = await automate([...run, '--replay', ...more]);
+      const reason = '--replay sends nothing, and no answers are kept: there is no out.csv.automate-answers';
+      const advice = 'run the flow once with --keep-answers, or give the output of such a run with --out';
+      expect([code, stderr]).toEqual([2, expect.stringContaining(`automate: ${reason}\n  ${advice}\n`)]);
+    }
+    expect([asked(), await files()]).toEqual([[], before]);
+    await expect((await place(() => 'nodes: [{ type: set, fields: { a: b } }]')).automate([...run, '--replay'])).resolves.toMatchObject({
+      code: 0,
+    });
+  });
+
+  test('reads a file that may not be written', async () => {
+    const { automate, path, read } = await place(asking(''));
+    await automate(kept);
+    const bytes = await readFile(path('out.csv.automate-answers'));
+    const database = new AnswersDatabase(path('out.csv.automate-answers'), 1000, true);
+    const session = database.readOnlySession();
+    const options = { path: path('out.csv.automate-answers'), session, env: 'default', maxAgeMs: undefined, maxBytes: 1e9, isReplay: true };
+    const answers = new KeptAnswers(
+      { ...options, isShared: false, redactor: createRedactor(), wallNow: Date.now, warn: expect.unreachable },
+      database,
+    );
+    const [{ key = '', place: at = '', node = '' } = {}] = database.usedFor(2)?.answers ?? [];
+    const question = { key: key.slice(key.indexOf('\n') + 1), record: 2, place: at.replace(` ${node}`, ''), node, use: 'once' } as const;
+    expect(answers.find(question)).toBeDefined();
+    expect(answers.find(question)).toBeUndefined();
+    await answers.close();
+    expect(await readFile(path('out.csv.automate-answers'))).toEqual(bytes);
+    expect(await read('out.csv')).toContain('2,b,of /2');
+  });
+
+  test.skipIf(process.getuid?.() === 0)('runs over a file that may not be written, which a run that keeps answers does not', async () => {
+    const { automate, asked, path } = await place(asking(''));
+    await automate(kept);
+    asked();
+    await chmod(path('out.csv.automate-answers'), 0o400);
+    expect((await automate([...run, '--replay', '--replace'])).code).toBe(0);
+    expect((await automate(['why', 'out.csv', '--record', '2'])).code).toBe(0);
+    const { code, stderr } = await automate(again);
+    expect([code, asked(), stderr]).toEqual([74, [], expect.stringContaining('this user may not write to the file')]);
+  });
+
   test('needs no server and no credential, and writes the same bytes', async () => {
     const { automate, asked, read } = await place(asking('', ', auth: { type: bearer, credential: crm }'));
     await automate(kept, { env: { AUTOMATE_CREDENTIAL_CRM: 'a-long-secret' } });

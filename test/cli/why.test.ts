@@ -121,7 +121,7 @@ both   both
     [['why', 'out.csv'], 'automate: expected the number of a record\n  give it with --record, such as --record 347\n'],
     [
       ['why', 'out.csv', '--record', '2'],
-      'automate: the last run of out.csv has used no kept answer for record 2: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or their answers contain a secret\n',
+      'automate: the last run of out.csv has used no kept answer for record 2: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or were sent without --keep-answers, or their answers contain a secret\n',
     ],
     [['why', 'rows.csv', '--record', '1'], 'automate: rows.csv has no kept answers: its runs had no --keep-answers\n'],
     [['why', 'ot.csv', '--record', '1'], expect.stringContaining('ot.csv: there is no such file')],

@@ -78,9 +78,9 @@ async function keptCounter({ keepAnswers, replay, env }: GivenRun, out: string):
   if ((keepAnswers === undefined && !replay) || out === '-') return undefined;
   const path = answersPath(out);
   if (!statOf(path)?.size) return undefined;
-  const { KeptCounter, openAnswersDatabase } = await import('../../http/answers/kept-answers.ts');
+  const { KeptCounter, openAnswersToRead } = await import('../../http/answers/kept-answers.ts');
   const minAt = typeof keepAnswers === 'number' ? Date.now() - keepAnswers : Number.NEGATIVE_INFINITY;
-  return new KeptCounter(openAnswersDatabase(path), envOf(env), minAt);
+  return new KeptCounter(openAnswersToRead(path), envOf(env), minAt);
 }
 
 function isKept(kept: KeptCounter, { type, node: { action } }: Step, request: ActionRequest): boolean {

@@ -1,10 +1,11 @@
 import { AutomateError } from '../../core/failure.ts';
-import type { Plan } from '../../core/plan.ts';
+import { allSteps, type Plan } from '../../core/plan.ts';
 import { loadSecrets } from '../../credentials/flow-secrets.ts';
 import { statesPrice } from '../../credits/prices.ts';
+import { statOf } from '../../files/stat.ts';
 import { authorities } from '../../http/authorities.ts';
 import { refuseOutput } from '../../output/output-claim.ts';
-import { canResume, type OutputPlan, planOutput } from '../../output/output-plan.ts';
+import { answersPath, canResume, type OutputPlan, planOutput } from '../../output/output-plan.ts';
 import { selectRecords } from '../../output/selected-records.ts';
 import type { CompleteRun } from '../../output/truth.ts';
 import { findGone, lookForOld } from '../../output/update/claimed-memory.ts';
@@ -69,6 +70,7 @@ export async function withSignals(
     const exitCode = await act((request, written) => {
       refuseWorkerConflicts(written.options);
       refuseAnswers(request.plan, written.options, request.files);
+      refuseWithoutAnswers(request.plan, written.options, request.files);
       return showRun(request, written, terminal, {
         follow: signals.follow,
         asking: signals.asking,
@@ -230,6 +232,7 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     // If options exclude each other, --dry-run fails as the run would, but only after it has printed the plan.
     if (!options.update) refuseConflicts(options, files);
     refuseAnswers(plan, options, files);
+    refuseWithoutAnswers(plan, options, files);
     warnOfWorkbook(plan, options, files, terminal);
     await refuseOutput({ file: flow, plan }, options, files);
     authorities(options.cacert, process.env);
@@ -240,6 +243,14 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
     release?.();
     await source.close();
   }
+}
+
+/** Without the file, every record would fail, and the file would be created. */
+function refuseWithoutAnswers({ steps }: Plan, { replay }: GivenRun, { out }: OutputPlan): void {
+  const path = answersPath(out);
+  if (!replay || statOf(path) || !allSteps(steps).some(({ node }) => node.action)) return;
+  const advice = 'run the flow once with --keep-answers, or give the output of such a run with --out';
+  throw new AutomateError('usage', `--replay sends nothing, and no answers are kept: there is no ${path}\n${advice}`);
 }
 
 /** Sets what --update implies. The old files are replaced at the end. With --replace, every record is run and no rows are reused. */

@@ -97,8 +97,12 @@ export class AnswersDatabase {
   #unindexed = 0;
 
   /** `timeoutMs` is the longest wait for a transaction of another process. */
-  constructor(path: string, timeoutMs: number) {
-    this.#database = openDatabase(path, { schema, version, timeoutMs });
+  constructor(
+    path: string,
+    timeoutMs: number,
+    readonly isReadOnly = false,
+  ) {
+    this.#database = openDatabase(path, { schema, version, timeoutMs, isReadOnly });
     try {
       const statements = Object.entries(queries).map(([name, sql]) => [
         name,
@@ -136,6 +140,12 @@ export class AnswersDatabase {
       this.#database.prepare('insert into sessions values (?, ?, ?, ?, ?)').run(number, runs[0], first, lastAnswer, JSON.stringify(flow));
       return { number, first, lastAnswer };
     });
+  }
+
+  /** A session that only finds answers. */
+  readOnlySession(): AnswerSession {
+    const [before = 0] = (this.#statements.lastSession.get() ?? []) as [number?];
+    return { number: before + 1, first: before + 1, lastAnswer: this.nextNumber() - 1 };
   }
 
   nextNumber(): number {
@@ -262,7 +272,9 @@ export class AnswersDatabase {
     if (!session) return undefined;
     const [number, , first, flow] = session;
     const [lastAnswer] = this.#statements.sessionBefore.get(first) as [number];
-    const numbers = (this.#statements.usedBy.all(record, record, first) as [number][]).map(([one]) => one);
+    const indexed = (this.#statements.usedBy.all(record, record, first) as [number][]).map(([one]) => one);
+    const others = this.#unindexedAnswers().flatMap((one) => (one.record === record ? [one.number] : []));
+    const numbers = [...new Set([...indexed, ...others])];
     const used = numbers.filter((one) => {
       const [chunk, byte, mask] = bitOf(one);
       return (this.earlierBitsOf({ first, number: number + 1 }, chunk)[byte] as number) & mask;
@@ -273,12 +285,17 @@ export class AnswersDatabase {
     return { flow: JSON.parse(flow) as FlowOrigins, answers: answers.map((one) => ({ ...one, isNew: one.number > lastAnswer })) };
   }
 
-  /** A killed run leaves answers that are in no index yet. A batch counts as one. */
+  /** A run adds answers to the index only from time to time, so one that is under way or was killed has answers that are not in it. */
+  #unindexedAnswers(): StoredAnswer[] {
+    const firsts = this.#database.prepare('select first from blocks where first > (select coalesce(max(number), 0) from places)').raw();
+    return (firsts.all() as [number][]).flatMap(([first]) => this.blockWith(first));
+  }
+
+  /** A batch counts as one. */
   totals(): AnswerTotals {
     const sums = `select count(*) filter (where place not like '${partPlace}%'), min(at), max(at) from places`;
     const [indexed, oldest, newest] = this.#database.prepare(sums).raw().get() as [number, number | null, number | null];
-    const firsts = this.#database.prepare('select first from blocks where first > (select coalesce(max(number), 0) from places)').raw();
-    const others = (firsts.all() as [number][]).flatMap(([first]) => this.blockWith(first).map(({ at, part }) => ({ at, part })));
+    const others = this.#unindexedAnswers();
     const times = [oldest ?? [], newest ?? [], others.map(({ at }) => at)].flat();
     const answers = indexed + others.filter(({ part }) => !part).length;
     return { answers, bytes: this.bytes(), ...rangeOf(times) };

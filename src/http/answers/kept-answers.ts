@@ -2,9 +2,9 @@ import { AutomateError } from '../../core/failure.ts';
 import type { FlowOrigins } from '../../core/field-origins.ts';
 import type { Answers, BatchPart, FoundAnswer, Keeping, KeptAnswer, KeptQuestion } from '../../core/ports.ts';
 import { bytesText } from '../../core/text/number.ts';
-import type { Value } from '../../core/value/value.ts';
+import { orUndefined, type Value } from '../../core/value/value.ts';
 import type { Redactor } from '../../credentials/redact.ts';
-import { isDamaged } from '../../files/database.ts';
+import { isDamaged, isUnwritable } from '../../files/database.ts';
 import { systemReason } from '../../files/naming-errors.ts';
 import { type AnswerContent, contentOf, foundAnswer, type StoredAnswer, storedAnswer } from './answer-block.ts';
 import { type AnswerSession, AnswersDatabase, batchPlace, bitOf, isFull, type KeptPlace, keyHash, partPlace } from './answers-database.ts';
@@ -53,12 +53,29 @@ export function openAnswersDatabase(path: string): AnswersDatabase {
   }
 }
 
+/** Also opens a file that may only be read, such as one in an archive of fixtures. */
+export function openAnswersToRead(path: string): AnswersDatabase {
+  try {
+    return new AnswersDatabase(path, timeoutMs);
+  } catch (error) {
+    const readOnly = isUnwritable(error) ? orUndefined(() => new AnswersDatabase(path, timeoutMs, true)) : undefined;
+    if (readOnly) return readOnly;
+    throw answersError(path, error);
+  }
+}
+
 function answersError(path: string, error: unknown): AutomateError {
   if (error instanceof AutomateError) return error;
-  const message = `the kept answers in ${path} cannot be used: ${systemReason(error as Error)}`;
+  const reason = databaseReason(error as Error);
+  const message = `the kept answers in ${path} cannot be used: ${reason}`;
   const isUnreadable = isDamaged(error) || error instanceof SyntaxError || /^Z_/.test((error as NodeJS.ErrnoException).code ?? '');
   const damaged = { code: 'answers-damaged', details: { out: path.replace(/\.automate-answers$/, '') } } as const;
   return new AutomateError('output', message, { cause: error, ...(isUnreadable && damaged) });
+}
+
+function databaseReason(error: Error): string {
+  const isWritable = !/readonly database/.test(error.message);
+  return isWritable ? systemReason(error) : 'this user may not write to the file';
 }
 
 interface Pending {
@@ -101,12 +118,13 @@ export class KeptAnswers implements Answers {
   #turnEnd: NodeJS.Timeout | NodeJS.Immediate | undefined;
   /** Resolves when the turn is written. Undefined if nothing waits for it. */
   #written: { readonly promise: Promise<void>; resolve(): void } | undefined;
-  #canWrite = true;
+  #canWrite: boolean;
   #hasWarned = false;
   #contentOf: ((files: readonly string[]) => Promise<string>) | undefined;
 
-  constructor(options: KeptAnswersOptions, database = openAnswersDatabase(options.path)) {
+  constructor(options: KeptAnswersOptions, database = opened(options)) {
     this.#options = options;
+    this.#canWrite = !database.isReadOnly;
     this.isReplay = options.isReplay;
     this.#database = database;
     this.#bytes = database.bytes();
@@ -442,14 +460,19 @@ function useKey({ key, record, place }: Pick<StoredAnswer, 'key' | 'record' | 'p
   return `${record} ${place}\n${key}`;
 }
 
+/** A run that only replays answers needs to write nothing. */
+function opened({ path, isReplay }: AnswerSettings | Omit<AnswerSettings, 'session'>): AnswersDatabase {
+  return isReplay ? openAnswersToRead(path) : openAnswersDatabase(path);
+}
+
 /** Begins a session of a run in the file of its answers. */
 export function openAnswers(
   options: Omit<KeptAnswersOptions, 'session'> & { readonly runs: readonly string[]; readonly flow: FlowOrigins },
 ): KeptAnswers & { readonly settings: AnswerSettings } {
   const { runs, flow, ...others } = options;
-  const database = openAnswersDatabase(options.path);
+  const database = opened(options);
   try {
-    const session = database.beginSession(runs, flow);
+    const session = database.isReadOnly ? database.readOnlySession() : database.beginSession(runs, flow);
     const { path, env, maxAgeMs, maxBytes, isReplay } = others;
     return Object.assign(new KeptAnswers({ ...others, session }, database), {
       settings: { path, session, env, maxAgeMs, maxBytes, isReplay },
