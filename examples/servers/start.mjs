@@ -15,6 +15,11 @@ const server = createServer(async (request, response) => {
     .end(isText ? body : JSON.stringify(body));
 });
 
-server.listen(Number(process.argv[2] ?? 4012), '127.0.0.1', () => {
+const port = Number(process.argv[2] ?? 4012);
+server.on('error', ({ code, message }) => {
+  console.error(code === 'EADDRINUSE' ? `port ${port} is in use; choose another: node start.mjs PORT` : message);
+  process.exitCode = 1;
+});
+server.listen(port, '127.0.0.1', () => {
   console.log(`the servers of the examples listen on http://127.0.0.1:${server.address().port}; stop them with Ctrl-C`);
 });
