@@ -35,13 +35,15 @@ test("a reference in a different tool's syntax in a URL causes a warning with th
   expect(warnings(`nodes: [{ type: http, method: POST, url: https://a.com, body: '{"a": "{b} <c> \${d}"}' }]`)).toEqual([]);
 });
 
-test.each(['headers: { x: "${API_KEY}" }', 'body: { a: "b ${API_KEY}" }', 'text: "${API_KEY}"'])(
+const shellVariable = `\${API_KEY}`;
+
+test.each([`headers: { x: "${shellVariable}" }`, `body: { a: "b ${shellVariable}" }`, `text: "${shellVariable}"`])(
   'a variable of the shell in %s causes a warning, because a flow does not replace it',
   (option) => {
     const [found, ...others] = warnings(`nodes: [{ type: http, method: POST, url: https://a.com, ${option} }]`);
     expect(others).toEqual([]);
     expect(found?.message.split('\n')).toEqual([
-      '${API_KEY} is not a reference and stays text; a reference has two braces',
+      `${shellVariable} is not a reference and stays text; a reference has two braces`,
       'a flow does not see the variables of the shell',
       'declare it in the flow: vars: { api_key: VALUE }, and write {{vars.api_key}}',
       'or, for a field of the record, write {{API_KEY}}',
