@@ -24,14 +24,13 @@ describe.skipIf(!canTrace)(`a full disk${unlessTraced}`, () => {
     ['the errors', 'out.errors.csv'],
     ['the journal', 'out.csv.automate-run'],
   ])('ends the run, which can be resumed, and the message contains the path of %s', async (_, name) => {
-    const { server, whole, place } = await twoPlaces();
+    const { whole, place } = await twoPlaces();
     // The path is absolute, because strace compares it with the path that the program passes to the system.
     const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv')];
     const { code, stderr } = await sabotaged(place, 'write:error=ENOSPC:when=2+', [name], args);
     expect(code).toBe(74);
     expect(stderr).toContain(`${place.path(name)} cannot be written: ENOSPC`);
     expect(stderr).toMatch(/\d+ records are done; once that is solved, resume with:\n +automate run .* --resume/);
-    expect(server.calls.size).toBeLessThan(count);
     expect((await place.automate([...args, '--resume'])).code).toBe(4);
     expect(await place.read('out.csv')).toBe(await whole.read('out.csv'));
     expect(await place.read('out.errors.csv')).toBe(await whole.read('out.errors.csv'));
@@ -112,7 +111,7 @@ function mounted(folder: string): boolean {
 test.skipIf(!canMount)(
   `a run that fills the disk can be resumed once the disk has space${canMount ? '' : ' (skipped: nothing can be mounted here)'}`,
   async () => {
-    const { server, whole, place } = await twoPlaces();
+    const { whole, place } = await twoPlaces();
     const small = place.path('small');
     await mkdir(small);
     mounted(small);
@@ -122,7 +121,6 @@ test.skipIf(!canMount)(
       const { code, stderr } = await place.automate(args);
       expect(code).toBe(74);
       expect(stderr).toMatch(/small\/\S+ cannot be written: ENOSPC/);
-      expect(server.calls.size).toBeLessThan(count);
       spawnSync('mount', ['-o', 'remount,size=1m', small]);
       expect((await place.automate([...args, '--resume'])).code).toBe(4);
       expect(await place.read('small/out.csv')).toBe(await whole.read('out.csv'));

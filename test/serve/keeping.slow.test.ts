@@ -37,16 +37,28 @@ describe('the usage that the server counts for an API key', () => {
   });
 
   test("includes a run's records only once, however often the run is stopped and resumed", async () => {
-    const { origin } = await askedServer(20);
+    const { origin, requests, after, hold } = await askedServer();
     const server = await serving({ ask: askingFlow(origin, ', concurrency: 1') });
     const key = server.key();
+    let release = () => {};
+    const holdSoon = () =>
+      after(6, () => {
+        release = hold();
+      });
+    holdSoon();
     const run = await startRunOf(server, key, idRows(40));
-    for (const action of ['stop', 'resume', 'stop', 'resume']) {
-      const { read } = (await runThat(server, key, run, ({ state }) => state === 'running' || state === 'stopped')).counts;
-      if (action === 'stop') await runThat(server, key, run, ({ counts }) => counts.read > read + 3);
-      await server.send(`/v1/runs/${run.id}/${action}`, { key, method: 'POST' });
-      await runThat(server, key, run, ({ state }) => state === (action === 'stop' ? 'stopped' : 'running'));
+    const post = (action: string) => server.send(`/v1/runs/${run.id}/${action}`, { key, method: 'POST' });
+    for (const sent of [6, 12]) {
+      await expect.poll(() => requests.length).toBe(sent);
+      await post('stop');
+      release();
+      await runThat(server, key, run, ({ state }) => state === 'stopped');
+      holdSoon();
+      await post('resume');
+      await runThat(server, key, run, ({ state }) => state === 'running');
     }
+    await expect.poll(() => requests.length).toBe(18);
+    release();
     await runThat(server, key, run, ({ state }) => state === 'finished');
     expect(await (await server.send('/v1/usage', { key })).json()).toMatchObject({ records: 40, credits: 40 });
   });

@@ -44,7 +44,8 @@ describe('an HTTP connection to the server', () => {
 });
 
 test("a HEAD request for a run's events or output gets a response before the run ends", async () => {
-  const { origin } = await askedServer(20_000);
+  const { origin, hold } = await askedServer();
+  const release = hold();
   const server = await serving({ ask: askingFlow(origin) }, { args: ['--allow-http'] });
   const key = server.key();
   const made = await server.send('/v1/flows/ask/runs', {
@@ -59,4 +60,5 @@ test("a HEAD request for a run's events or output gets a response before the run
     expect(answer.status).toBe(200);
   }
   expect(await (await server.send(`/v1/runs/${id}`, { key })).json()).toMatchObject({ state: 'running' });
+  release();
 });
