@@ -36,10 +36,12 @@ async function killedRun(more: string) {
   return { ...ended, place };
 }
 
-describe('a run of 1,000 records through an MCP server at concurrency 16', () => {
-  const all = `id,said\n${idsTo(1000)
-    .map((id) => `${id},Echo: hi ${id}\n`)
-    .join('')}`;
+describe('a run through an MCP server at concurrency 16', () => {
+  const rowsOf = (count: number) =>
+    `id,said\n${idsTo(count)
+      .map((id) => `${id},Echo: hi ${id}\n`)
+      .join('')}`;
+  const all = rowsOf(1000);
 
   test('writes all records in order even if the server is killed and restarts', async () => {
     const { code, stderr, place } = await killedRun(', retry: { backoff: 50ms }');
@@ -70,11 +72,11 @@ describe('a run of 1,000 records through an MCP server at concurrency 16', () =>
 
   test.each(['streamableHttp', 'sse'] as const)('writes all records in order over the transport %s', async (transport) => {
     const { url } = await listeningServer(transport);
-    const place = await workplace({ 'flow.yaml': echoFlow(`{ type: mcp, url: "${url}" }`), 'rows.csv': idRows(1000) });
+    const place = await workplace({ 'flow.yaml': echoFlow(`{ type: mcp, url: "${url}" }`), 'rows.csv': idRows(200) });
     const { code, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv']);
-    expect(stderr).toContain('1,000 read, 1,000 written, 0 failed');
+    expect(stderr).toContain('200 read, 200 written, 0 failed');
     expect(code).toBe(0);
-    expect(await place.read('out.csv')).toBe(all);
+    expect(await place.read('out.csv')).toBe(rowsOf(200));
   });
 });
 

@@ -30,17 +30,16 @@ describe('a run that is killed with SIGKILL and resumed', () => {
     ['--skip and --limit', 'rows.csv', 'out.csv', 'out.errors.csv', ['--skip', '50', '--limit', '700']],
     ['--csv-safe', 'rows.csv', 'out.csv', 'out.errors.csv', ['--csv-safe']],
     ['stdin', '-', 'out.csv', 'out.errors.csv', ['--in-format', 'csv']],
-  ])('writes the same output as an uninterrupted run: %s', async (_, input, out, errors, more) => {
+  ])('writes the same output as an uninterrupted run: %s', async (kind, input, out, errors, more) => {
     const server = await askedServer();
     const [whole, place] = [await placeFor(server), await placeFor(server)];
     const args = ['run', 'flow.yaml', ...[input].flat().flatMap((name) => ['--in', name]), '--out', out, ...more];
     const stdin = input === '-' ? csvOf(count) : '';
     expect((await whole.automate(args, { stdin })).code).toBe(4);
     server.forget();
-    const kills = 2;
-    for (const calls of [1, 500 + Math.ceil(Math.random() * 150)]) {
-      expect(await killed(place, server, calls, [...args, '--resume'], stdin)).toBe(true);
-    }
+    // The first format is also killed before anything is written.
+    const kills = [...(kind === 'CSV' ? [1] : []), 500 + Math.ceil(Math.random() * 150)];
+    for (const calls of kills) expect(await killed(place, server, calls, [...args, '--resume'], stdin)).toBe(true);
     const { code, stderr } = await place.automate([...args, '--resume'], { stdin });
     expect(code).toBe(4);
     expect(await place.read(out)).toBe(await whole.read(out));
@@ -48,7 +47,7 @@ describe('a run that is killed with SIGKILL and resumed', () => {
     expect(await leftBehind(place)).toEqual([]);
     expect(stderr).toMatch(/resumed after record \d+/);
     const repeated = [...server.calls.values()].reduce((sum, times) => sum + times - 1, 0);
-    expect(repeated).toBeLessThanOrEqual(windowSize * kills);
+    expect(repeated).toBeLessThanOrEqual(windowSize * kills.length);
   });
 
   test('neither loses nor duplicates records if --unordered is set', async () => {

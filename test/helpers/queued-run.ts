@@ -1,12 +1,14 @@
 import type { ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import { type Gate, gate } from './asking.ts';
 import { type Finished, type Workplace, workplace } from './cli.ts';
 import { type HttpServer, httpServer } from './http-server.ts';
+import type { StartedHere } from './in-process.ts';
 import { type RedisServer, redisServer } from './redis.ts';
 
 /** The beginning of the names of all keys of the queue. */
@@ -61,9 +63,10 @@ export interface QueuedRun {
   /** Keeps the server's responses back. Returns the function that sends them. */
   hold(): () => void;
   readonly client: Redis;
-  worker(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
-  /** Starts two workers. Resolves when both wait for runs. */
-  twoWorkers(more?: readonly string[]): Promise<readonly [ReturnType<Workplace['start']>, ReturnType<Workplace['start']>]>;
+  /** Starts a worker in the process of the test, which takes a tenth of the CPU time. It is stopped after the test. */
+  worker(more?: readonly string[], env?: Record<string, string>): StartedHere;
+  /** Starts a worker in its own process, which a test can kill. */
+  workerProcess(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
   /** Starts the run in its own process, which a test can kill. */
   run(more?: readonly string[], env?: Record<string, string>): ReturnType<Workplace['start']>;
   /** Runs to the end, in the process of the test. */
@@ -94,15 +97,11 @@ export async function queuedRun(more = '', ms = 25, settings: QueuedRunSettings 
   client.on('error', () => undefined);
   onTestFinished(() => client.disconnect());
   const args = ['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--summary', 'summary.json', '--queue', redis.url];
-  const worker: QueuedRun['worker'] = (options = [], env = {}) =>
-    place.start(['worker', '--queue', redis.url, '--lease', '5s', ...options], { env: { ...settings.env, ...env } });
+  const workerArgs = ['worker', '--queue', redis.url, '--lease', '5s'];
   return {
-    ...{ redis, place, server, pace, hold: answers.hold, client, worker },
-    async twoWorkers(options) {
-      const workers = [worker(options), worker(options)] as const;
-      await Promise.all(workers.map(untilReady));
-      return workers;
-    },
+    ...{ redis, place, server, pace, hold: answers.hold, client },
+    worker: (options = [], env = {}) => workerHere(place, [...workerArgs, ...options], { ...settings.env, ...env }),
+    workerProcess: (options = [], env = {}) => place.start([...workerArgs, ...options], { env: { ...settings.env, ...env } }),
     run: (options = [], env = {}) => place.start([...args, ...options], { env: { ...settings.env, ...env } }),
     finishedRun: (options = [], env = {}) => place.automate([...args, ...options], { env: { ...settings.env, ...env } }),
     status: (options = []) => place.automate(['status', '--queue', redis.url, ...options], { env: { ...settings.env } }),
@@ -153,12 +152,6 @@ export async function suspendedWithResults(coordinator: ChildProcess, client: Re
   }
 }
 
-/** Resolves when a worker waits for runs. */
-export async function untilReady({ child }: ReturnType<Workplace['start']>): Promise<void> {
-  const said = textOf(child);
-  await until(() => said().includes(' is ready: '));
-}
-
 /** Returns a value with one changed byte in the middle. */
 export function flipped(text: Buffer): Buffer {
   const copy = Buffer.from(text);
@@ -170,8 +163,29 @@ export function flipped(text: Buffer): Buffer {
 /** Changes one byte in the value of a Redis key. */
 export const flip = async (client: Redis, key: string) => client.set(key, flipped((await client.getBuffer(key)) as Buffer));
 
-/** Returns a function that returns everything that a process has printed to stderr so far. */
-export function textOf({ stderr }: ChildProcess): () => string {
+/** Starts a worker in the process of the test, and stops it after the test. */
+export function workerHere(place: Workplace, args: readonly string[], env?: Record<string, string>): StartedHere {
+  const worker = place.startHere(args, { ...(env && { env }) });
+  let isStopped = false;
+  const kill = (signal: NodeJS.Signals) => {
+    isStopped = true;
+    return worker.kill(signal);
+  };
+  onTestFinished(async () => {
+    if (!isStopped) await kill('SIGTERM');
+    await worker.finished;
+  });
+  return { ...worker, kill };
+}
+
+/** Resolves when all workers wait for runs. */
+export async function ready(...workers: readonly { readonly stderr: Readable | null }[]): Promise<void> {
+  const said = workers.map(textOf);
+  await until(() => said.every((text) => text().includes(' is ready: ')));
+}
+
+/** Returns a function that returns everything that a command has printed to stderr so far. */
+export function textOf({ stderr }: { readonly stderr: Readable | null }): () => string {
   let text = '';
   stderr?.on('data', (chunk) => (text += chunk));
   return () => text;

@@ -54,7 +54,7 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     // The units are recorded before a worker has taken one, and the rest while the run is in progress.
     const before = await snapshotOf(client);
     const first = worker(longLease);
-    const said = textOf(first.child);
+    const said = textOf(first);
     await until(() => server.requests.length > 100);
     const during = await snapshotOf(client);
     const { code, stderr } = await finished;
@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     }, 500);
     onTestFinished(() => clearInterval(alive));
     const fresh = worker();
-    const alsoSaid = textOf(fresh.child);
+    const alsoSaid = textOf(fresh);
     // Both workers have looked at the run, asked its coordinator, and put its units off.
     await until(() => [said, alsoSaid].every((text) => /cannot process run .*: its coordinator does not answer\n/.test(text())));
     // Each worker shows its problem in Redis at its next sign of life.
@@ -94,8 +94,8 @@ describe.skipIf(!hasRedis)(`a run of a queue that has ended${unlessRedis}`, () =
     const status = await place.automate(['status', '--queue', redis.url], { env: keyed });
     expect(status.code, status.stderr).toBe(0);
     expect(status.stdout).toMatch(/ {2}cannot process run .*: its coordinator does not answer\n/);
-    first.child.kill('SIGTERM');
-    fresh.child.kill('SIGTERM');
+    void first.kill('SIGTERM');
+    void fresh.kill('SIGTERM');
     expect((await first.finished).code).toBe(0);
     expect((await fresh.finished).code).toBe(0);
   });
@@ -202,7 +202,7 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     await until(() => server.requests.length > 60);
     // A worker that comes later cannot know what the first has finished.
     workers.push(worker(longLease));
-    const said = workers.map(({ child }) => textOf(child));
+    const said = workers.map(textOf);
     const release = hold();
     await until(() => said[1]?.().includes('joined run ') ?? false);
     release();
@@ -231,17 +231,17 @@ describe.skipIf(!hasRedis || !faketime)(`the clocks of workers${unlessFaketime}`
   const clockAt = (offset: string) => ({ LD_PRELOAD: faketime ?? '', FAKETIME: offset, FAKETIME_DONT_FAKE_MONOTONIC: '1' });
 
   test('do not decide when a unit that was put off is tried again', async () => {
-    const { redis, place, server, client, worker, run } = await queuedRun('', 100, { env: keyed });
+    const { redis, place, server, client, workerProcess, run } = await queuedRun('', 100, { env: keyed });
     await place.write('secret.yaml', flow(server.origin, ', auth: { type: bearer, credential: crm-token }'));
     await place.write('short.csv', tableOf(8));
     // This worker works on one run, and puts off the units of the other, whose credential it lacks.
-    worker([], clockAt('+1d'));
+    workerProcess([], clockAt('+1d'));
     const other = run();
     await until(() => server.requests.length > 0);
     const args = ['run', 'secret.yaml', '--in', 'short.csv', '--out', 'secret.csv', '--queue', redis.url];
     const { finished } = place.start(args, { env: keyed });
     await until(async () => (await client.zcard(`${prefix}:later`)) > 0);
-    worker([], { ...clockAt('-1d'), AUTOMATE_CREDENTIAL_CRM_TOKEN: 'the token of the crm' });
+    workerProcess([], { ...clockAt('-1d'), AUTOMATE_CREDENTIAL_CRM_TOKEN: 'the token of the crm' });
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(0);
     expect(await place.read('secret.csv')).toBe(rowsOf(8));

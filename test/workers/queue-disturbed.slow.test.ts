@@ -50,7 +50,7 @@ describe.skipIf(!hasRedis)(`a run of a queue${unlessRedis}`, () => {
     expect(code, stderr).toBe(4);
     expect(stderr).not.toContain('this is a bug');
     expect(await place.read('out.csv')).toBe(rowsOf(count));
-    for (const { child } of workers) child.kill('SIGTERM');
+    for (const one of workers) void one.kill('SIGTERM');
     for (const { code: workerCode, stderr: problems } of await Promise.all(workers.map((one) => one.finished))) {
       expect(workerCode, problems).toBe(0);
       expect(problems).not.toContain('this is a bug');

@@ -20,13 +20,14 @@ import {
   longLease,
   mostRequests,
   queuedRun,
+  ready,
   records,
   repeated,
   suspendedWithResults,
   table,
   textOf,
   until,
-  untilReady,
+  workerHere,
 } from '../helpers/queued-run.ts';
 import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../helpers/redis.ts';
 
@@ -40,15 +41,17 @@ async function interrupt(run: ChildProcess, release: () => void): Promise<void> 
 
 describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   test('neither lose nor duplicate records if they are killed', async () => {
-    const { place, server, client, hold, twoWorkers, finishedRun } = await queuedRun('', 50);
-    const workers = await twoWorkers();
-    const said = workers.map(({ child }) => textOf(child));
+    const { place, server, client, hold, worker, workerProcess, finishedRun } = await queuedRun('', 50);
+    const { child: killed } = workerProcess();
+    const workers = [killed, worker()];
+    const said = workers.map(textOf);
+    await ready(...workers);
     const release = hold();
     const finished = finishedRun();
     await until(() => said.every((text) => text().includes('joined run ')));
     release();
     await until(() => server.requests.length > 100);
-    workers[0].child.kill('SIGKILL');
+    killed.kill('SIGKILL');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     expect(await place.read('out.csv')).toBe(expectedRows);
@@ -59,26 +62,25 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('end after the time in --grace if they receive SIGTERM while Redis does not respond', async () => {
-    const { redis, worker } = await queuedRun();
-    const { child, finished } = worker(['--grace', '1s']);
-    let printed = '';
-    child.stderr?.on('data', (chunk) => (printed += chunk));
-    await until(() => printed.includes(' is ready: '));
+    const { redis, workerProcess } = await queuedRun();
+    const { child, finished } = workerProcess(['--grace', '1s']);
+    await ready(child);
     redis.freeze();
     child.kill('SIGTERM');
     expect((await finished).code).toBe(143);
   });
 
   test('cause no repeated requests if one of them is stopped with SIGTERM', async () => {
-    const { place, server, hold, twoWorkers, finishedRun } = await queuedRun();
-    const [first] = await twoWorkers(longLease);
-    const said = textOf(first.child);
+    const { place, server, hold, worker, finishedRun } = await queuedRun();
+    const first = worker(longLease);
+    const said = textOf(first);
+    await ready(first, worker(longLease));
     const release = hold();
     const finished = finishedRun();
     await until(() => said().includes('joined run '));
     release();
     await until(() => server.requests.length > 100);
-    first.child.kill('SIGTERM');
+    void first.kill('SIGTERM');
     const stopped = await first.finished;
     expect(stopped.code).toBe(0);
     expect(stopped.stderr).toMatch(/^joined run ([\da-f]{8}) of flow\n(.*\n)*left run \1: this worker stops\n$/m);
@@ -89,8 +91,8 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('begin no more records after their right to the records (lease) expired while they were suspended', async () => {
-    const { place, server, worker, finishedRun } = await queuedRun('', 150);
-    const first = worker();
+    const { place, server, worker, workerProcess, finishedRun } = await queuedRun('', 150);
+    const first = workerProcess();
     const finished = finishedRun();
     await until(() => server.requests.length > 60);
     first.child.kill('SIGSTOP');
@@ -200,7 +202,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     // With a short lease, the workers could lose their records to each other in this time.
     const [one] = [worker(longLease), worker(longLease)];
     const { child, finished } = run();
-    const said = [child, one.child].map(textOf);
+    const said = [child, one].map(textOf);
     await until(() => server.requests.length > 100);
     await client.config('SET', 'maxmemory', '1');
     const refused = async () => Number(/errorstat_OOM:count=(\d+)/.exec(await client.info('errorstats'))?.[1] ?? 0);
@@ -232,7 +234,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('return their unfinished records if their disk fails, and other workers process these records', async () => {
-    const { place, server, worker, finishedRun } = await queuedRun();
+    const { place, server, worker, workerProcess, finishedRun } = await queuedRun();
     // A worker writes the rows of a record with many pages to a temporary file. Below, the folder for that file is missing.
     const text = 'x'.repeat(200_000);
     const pages = await httpServer(({ path }, response) => {
@@ -243,7 +245,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     const node = `{ type: http, url: "${pages.origin}/{{id}}/1", paginate: { type: next_url, path: next, items: items }, map: { text: "items[].text" } }`;
     await place.write('flow.yaml', `nodes:\n  - ${node}\n`);
     await place.write('in.csv', 'id\n1\n2\n3\n');
-    const broken = worker([], { TMPDIR: place.path('not-there') });
+    const broken = workerProcess([], { TMPDIR: place.path('not-there') });
     const finished = finishedRun();
     const ended = await broken.finished;
     expect(ended.stderr).toContain('the temporary file for waiting rows cannot be written');
@@ -259,7 +261,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
 
   test('begin no more records after the coordinator has died', async () => {
     const { redis, place, server, client, worker, run } = await queuedRun('', 1500);
-    const said = textOf(worker().child);
+    const said = textOf(worker());
     const { child, finished } = run();
     await until(() => server.requests.length > 4);
     child.kill('SIGKILL');
@@ -269,7 +271,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     const state = async () => JSON.parse((await place.automate(['status', '--queue', redis.url, '--json'])).stdout).runs[0].state;
     await until(async () => (await state()) === 'orphaned' && /left run .*: its coordinator has not been seen for /.test(said()));
     const before = server.requests.length;
-    await sleep(2000);
+    await sleep(1500);
     expect(server.requests.length).toBe(before);
     expect(before).toBeLessThan(records);
     const left = await keysOf(client);
@@ -279,7 +281,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
 
   test('print what is known about a run that is no longer in Redis', async () => {
     const { server, client, worker, run } = await queuedRun('', 200);
-    const said = textOf(worker().child);
+    const said = textOf(worker());
     const { child, finished } = run();
     await until(() => server.requests.length > 4);
     child.kill('SIGKILL');
@@ -314,7 +316,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('begin hardly more records than the credits can complete', async () => {
-    const { place, twoWorkers, finishedRun } = await queuedRun();
+    const { place, worker, finishedRun } = await queuedRun();
     const server = await httpServer(async ({ path }, response) => {
       // Many records have passed the first node when the first record ends.
       await sleep(path.startsWith('/b') ? 300 : 5);
@@ -322,7 +324,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     });
     const node = (field: string) => `  - { type: http, url: "${server.origin}/${field}/{{id}}", map: { ${field}: name } }\n`;
     await place.write('flow.yaml', `nodes:\n${node('a')}${node('b')}`);
-    await twoWorkers();
+    await ready(worker(), worker());
     expect((await finishedRun(['--max-credits', '30'])).code).toBe(5);
     const { written, failed, waiting } = JSON.parse(await place.read('summary.json'));
     // 30 credits are enough for 15 records. If each worker began as many as it can, 6 would reach the end.
@@ -330,11 +332,12 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
   });
 
   test('spend together no more credits than the run allows', async () => {
-    const { place, server, twoWorkers, finishedRun } = await queuedRun();
-    const [first] = await twoWorkers();
+    const { place, server, worker, workerProcess, finishedRun } = await queuedRun();
+    const { child: killed } = workerProcess();
+    await ready(killed, worker());
     const finished = finishedRun(['--max-credits', '200']);
     await until(() => server.requests.length > 80);
-    first.child.kill('SIGKILL');
+    killed.kill('SIGKILL');
     expect((await finished).code).toBe(5);
     expect(server.requests.length).toBeLessThanOrEqual(200);
     expect((await readCredits(place)).spent).toBeLessThanOrEqual(200);
@@ -357,7 +360,7 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
     const place = await workplace({ 'flow.yaml': text, 'in.csv': table });
     const run = place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url]);
     await until(() => isWaiting(place, redis));
-    for (const token of tokens) place.start(['worker', '--queue', redis.url, '--lease', '5s'], { env: { AUTOMATE_CREDENTIAL_API: token } });
+    for (const token of tokens) workerHere(place, ['worker', '--queue', redis.url, '--lease', '5s'], { AUTOMATE_CREDENTIAL_API: token });
     return { place, server, redis, run };
   }
 
@@ -399,7 +402,7 @@ describe.skipIf(!hasRedis)(`a queue for runs and workers${unlessRedis}`, () => {
     expect(first).toMatchObject({
       queue: 'default',
       runs: [{ flow: 'flow', state: 'running', coordinator: { alive: true } }],
-      workers: [{ pid: idle.child.pid, problems: [] }],
+      workers: [{ pid: process.pid, problems: [] }],
     });
     const {
       runs: [shown],
@@ -471,7 +474,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
 
   test('exits with 7 and prints which credential the workers lack', async () => {
     const { redis, place, server, worker, run } = await queuedRun(', auth: { type: bearer, credential: crm-token }');
-    await untilReady(worker());
+    await ready(worker());
     const { child, finished } = run(['--wait-for-workers', '15s']);
     const said = textOf(child);
     await until(() => said().includes('has no credential'));
@@ -490,7 +493,7 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
     await place.write('.automate/vault.json', JSON.stringify(lightVault()));
     const set = ['credentials', 'set', 'crm-token', '--backend', 'vault', '--hosts', 'other.example'];
     expect((await place.automate(set, { env, stdin: 'canary-secret-5417' })).code).toBe(0);
-    await untilReady(worker([], env));
+    await ready(worker([], env));
     const { code, stderr } = await finishedRun(['--wait-for-workers', '15s']);
     expect(stderr).toMatch(
       /^waiting for a worker: 1 is there; .*: the credential "crm-token" can be sent only to other\.example, not to /m,
@@ -503,12 +506,12 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   test('reports that a worker uses a different queue key', async () => {
     const { server, worker, finishedRun } = await queuedRun();
     const other = worker([], { AUTOMATE_QUEUE_KEY: 'another key of the queue' });
-    await untilReady(other);
+    await ready(other);
     const { code, stderr } = await finishedRun(['--wait-for-workers', '15s'], { AUTOMATE_QUEUE_KEY: 'the key of this queue' });
     expect(code).toBe(5);
     expect(stderr).toContain("its queue key is not the same as this worker's; set AUTOMATE_QUEUE_KEY to the same key everywhere");
     expect(server.requests).toHaveLength(0);
-    other.child.kill('SIGTERM');
+    void other.kill('SIGTERM');
     expect((await other.finished).stderr).toContain("its queue key is not the same as this worker's");
   });
 });
@@ -575,7 +578,7 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
     expect(stderr).toContain(`${redis.url} has lost its data; the open records of this run are queued again\n`);
     expect(await place.read('out.csv')).toBe(expectedRows);
     expect(mostRequests(server)).toBeLessThanOrEqual(3);
-    one.child.kill('SIGTERM');
+    void one.kill('SIGTERM');
     const { code: workerCode, stderr: said } = await one.finished;
     expect(workerCode, said).toBe(0);
     expect(said).not.toContain('this is a bug');
@@ -598,7 +601,7 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
 
 describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, () => {
   test('appear in no Redis key, log or command-line argument of a run with a queue', async () => {
-    const { place, server, client, worker, run } = await queuedRun(
+    const { place, server, client, worker, workerProcess, run } = await queuedRun(
       ', auth: { type: bearer, credential: crm-token }, body: { note: "{{note}}" }, method: POST',
     );
     const secret = 'canary-secret-5417';
@@ -608,12 +611,12 @@ describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, ()
       `id,note\n${Array.from({ length: 200 }, (_, index) => `${index + 1},${index === 8 ? secret : value}\n`).join('')}`,
     );
     const env = { AUTOMATE_QUEUE_KEY: 'the key of this queue', AUTOMATE_CREDENTIAL_CRM_TOKEN: secret };
-    const one = worker([], env);
+    const one = workerProcess([], env);
     const other = worker([], env);
     const { child, finished } = run([], { AUTOMATE_QUEUE_KEY: env.AUTOMATE_QUEUE_KEY });
     await until(() => server.requests.length > 50);
     expect((await client.keys('*')).join()).not.toContain('canary');
-    for (const { pid } of [child, one.child, other.child]) expect(readFileSync(`/proc/${pid}/cmdline`, 'latin1')).not.toContain('canary');
+    for (const { pid } of [child, one.child]) expect(readFileSync(`/proc/${pid}/cmdline`, 'latin1')).not.toContain('canary');
     const { code, stderr } = await finished;
     expect(code, stderr).toBe(4);
     // The coordinator does not know the secret, which the failed record 9 contains in a field.
@@ -622,7 +625,7 @@ describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, ()
     expect(errors).not.toContain(secret);
     expect(server.requests[0]?.headers.authorization).toBe(`Bearer ${secret}`);
     one.child.kill('SIGTERM');
-    other.child.kill('SIGTERM');
+    void other.kill('SIGTERM');
     const logs = [await one.finished, await other.finished].map(({ stdout, stderr: problems }) => stdout + problems).join();
     expect(logs + stderr).not.toContain('canary');
     // Redis writes every value that a key ever had to the append-only file.
@@ -645,7 +648,7 @@ describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, ()
       }
       await place.write('in.csv', `id,note,${secret}\n1,a,b\n2,${secret},b,more\n9,a,b\n`);
       await place.write('in.ndjson', `{"id":1,"${secret}":"a"}\n{"id":9,"${secret}":"a"}\n{"id":2,"note":"${secret}"\n`);
-      const { child, finished } = worker([], env);
+      const { kill, finished } = worker([], env);
       for (const [format, options] of [
         ['csv', ['--set', `set=${secret}`]],
         ['ndjson', []],
@@ -656,7 +659,7 @@ describe.skipIf(!hasRedis)(`secrets and the values in records${unlessRedis}`, ()
         expect([plain.code, queued.code], plain.stderr + queued.stderr).toEqual([4, 4]);
         for (const name of [format, `errors.${format}`]) expect(await place.read(`out.${name}`)).toBe(await place.read(`plain.${name}`));
       }
-      child.kill('SIGTERM');
+      void kill('SIGTERM');
       await finished;
       expect(await place.read('out.csv')).toBe('id,note,***,set,name\n1,a,b,***,name 1\n');
       expect(await place.files()).not.toContain('out.csv.automate');

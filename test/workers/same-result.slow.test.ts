@@ -5,6 +5,7 @@ import type { RunShape } from '../../src/serve/shapes.ts';
 import { readCredits, workplace } from '../helpers/cli.ts';
 import { type HttpServer, httpServer, type SeenRequest } from '../helpers/http-server.ts';
 import { listeningServer } from '../helpers/mcp/servers.ts';
+import { workerHere } from '../helpers/queued-run.ts';
 import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
 import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
@@ -22,7 +23,7 @@ interface Case {
   readonly query?: string;
   /** The content type if it differs from the usual type for the file's format. */
   readonly type?: string;
-  /** True to run the case in every way to use workers. The other cases are run in only one of these ways, which is the fastest. */
+  /** True to run the case with worker processes, with a queue and on a server. The other cases are run only with a queue, the fastest way. */
   readonly everyWay?: true;
 }
 
@@ -287,12 +288,16 @@ function expectSame({ stderr = '', ...found }: Outcome & { readonly stderr?: str
   else expect(found, `${name}: ${stderr}`).toEqual(plain);
 }
 
-/** The cases that are run in every way to use workers. */
-const fewCases = cases.filter(({ everyWay }) => everyWay);
+/** The cases for the server: it reads no stdin, and has no query for some options. */
+const servedCases = cases.filter(
+  ({ everyWay, file, args, query, out, type }) =>
+    (everyWay || type) && file !== '-' && out !== 'out.xlsx' && (!args || query !== undefined),
+);
 
 describe('a run with --workers 2', () => {
-  // A worker of a queue stays for all cases, but these workers start for each case. They run all cases only if there is no queue.
-  test.each(hasRedis ? fewCases : cases)('has the same result as in one process: $name', async (one) => {
+  // The workers of a server or a queue stay for all cases, but these workers start for each case.
+  const left = cases.filter((one) => one.everyWay && !servedCases.includes(one));
+  test.each(hasRedis ? left : cases)('has the same result as in one process: $name', async (one) => {
     expectSame(await outcome(one, ['--workers', '2']), await plainOutcome(one), one.name);
   });
 });
@@ -301,18 +306,14 @@ describe.skipIf(!hasRedis)(`a run with --queue${unlessRedis}`, () => {
   test('has the same result as in one process, for each flow and input', async () => {
     const { url } = await redisServer();
     const place = await workplace({});
-    const workers = [1, 2].map(() => place.start(['worker', '--queue', url, '--quiet']));
+    // A worker in its own process serves the records of many runs.
+    const worker = place.start(['worker', '--queue', url, '--quiet']);
+    workerHere(place, ['worker', '--queue', url, '--quiet']);
     for (const one of cases) expectSame(await outcome(one, ['--queue', url]), await plainOutcome(one), one.name);
-    for (const { child } of workers) child.kill('SIGTERM');
-    for (const { finished } of workers) expect((await finished).code).toBe(0);
+    worker.child.kill('SIGTERM');
+    expect((await worker.finished).code).toBe(0);
   });
 });
-
-/** The cases for the server: it reads no stdin, and has no query for some options. */
-const servedCases = cases.filter(
-  ({ everyWay, file, args, query, out, type }) =>
-    (everyWay || type) && file !== '-' && out !== 'out.xlsx' && (!args || query !== undefined),
-);
 
 const types: Readonly<Record<string, string>> = {
   csv: 'text/csv',
@@ -365,7 +366,7 @@ describe('a run on the server', () => {
   test.skipIf(!hasRedis)(`has the same result with --queue as in one process, for each flow and input${unlessRedis}`, async () => {
     const { url } = await redisServer();
     await expectSameOverServer(['--queue', url], ({ place }) => {
-      for (let worker = 1; worker <= 2; worker++) place.start(['worker', '--queue', url, '--quiet']);
+      for (let worker = 1; worker <= 2; worker++) workerHere(place, ['worker', '--queue', url, '--quiet']);
     });
   });
 });
