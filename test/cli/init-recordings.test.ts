@@ -142,6 +142,34 @@ describe('init from a collection', () => {
   );
 });
 
+describe('a recorded form of several parts', () => {
+  const file = { file: 'photo.png' };
+  const head = 'Content-Disposition: form-data; name="photo"; filename="photo.png"';
+  test.each([
+    ['one part in the list of its parameters', { params: [{ name: 'photo', fileName: 'photo.png' }] }, { photo: file }],
+    ['one part in its text', { text: `--x\r\n${head}\r\n\r\nPNG\r\n--x--\r\n` }, { photo: file }],
+    [
+      'parts of the same name',
+      { params: ['a.png', 'b.png'].map((fileName) => ({ name: 'photo', fileName })) },
+      { photo: [{ file: 'a.png' }, { file: 'b.png' }] },
+    ],
+    ['no part', {}, undefined],
+  ])('becomes a form, or a note if it is lost: %s', async (_, postData, form) => {
+    const request = { method: 'POST', url: 'https://api.example.com/photos', headers: [] };
+    const response = { status: 200, content: { mimeType: 'application/json', text: '{"ok":true}' } };
+    const body = { mimeType: 'multipart/form-data; boundary=x', ...postData };
+    const place = await workplace({
+      'a.har': JSON.stringify({ log: { entries: [{ request: { ...request, postData: body }, response }] } }),
+    });
+    const { code, stdout, stderr } = await place.automate(['init', 'new', '--from-har', 'a.har', '--entry', '1']);
+    const written = await place.read('new/flow.yaml');
+    expect([code, parse(written).nodes[0].form]).toEqual([0, form]);
+    expect(stdout + stderr + written).toContain(
+      form ? 'the form sends the content of "' : 'the recording does not contain the form of the request: write form into the flow',
+    );
+  });
+});
+
 describe('a literal secret inside of a value', () => {
   const har = (postData: object, url = 'https://api.example.com/graphql') => {
     const headers = [{ name: 'accept', value: 'application/json' }];

@@ -6,6 +6,7 @@ import { type Handler, httpServer, json, type SeenRequest } from '../helpers/htt
 import { listeningServer } from '../helpers/mcp/servers.ts';
 import { remote, secretOf, useTools } from '../helpers/mcp/tools.ts';
 import { proxyServer } from '../helpers/proxy-server.ts';
+import { unusedPort } from '../helpers/raw-server.ts';
 
 const certificates = makeCertificates();
 
@@ -30,13 +31,14 @@ describe('the MCP server server-everything at a URL', () => {
   });
 
   test('gets a new session after it has forgotten the old session', async () => {
-    const first = await listeningServer('streamableHttp');
+    const port = String(await unusedPort());
+    const first = await listeningServer('streamableHttp', port);
     const { call, events } = useTools();
     const connection = remote(first.url);
     await call(connection, 'echo', { message: '1' });
     await first.stop();
     expect(await call(connection, 'echo', { message: '2' })).toMatchObject({ kind: 'network', retryable: true });
-    await listeningServer('streamableHttp', new URL(first.origin).port);
+    await listeningServer('streamableHttp', port);
     expect(await call(connection, 'echo', { message: '3' })).toMatchObject({
       kind: 'network',
       retryable: true,

@@ -349,18 +349,22 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
   async function refusedRun(tokens: readonly string[]) {
     const redis = await redisServer();
     const server = await httpServer(async ({ headers }, response) => {
-      const isGood = headers.authorization === 'Bearer good-token-1';
-      // The good worker must not finish the run before the bad one has joined.
-      if (isGood) await until(() => server.requests.some(({ headers: sent }) => sent.authorization === 'Bearer bad-token-1'));
-      response.statusCode = isGood ? 200 : 401;
+      // No worker is refused before the last one has joined. Alone, the first would end the run.
+      await until(() => hasSent(tokens.at(-1) as string));
+      response.statusCode = headers.authorization === 'Bearer good-token-1' ? 200 : 401;
       response.setHeader('content-type', 'application/json');
       response.end('{"name":"a"}');
     });
+    const hasSent = (token: string) => server.requests.some(({ headers }) => headers.authorization === `Bearer ${token}`);
     const text = `nodes:\n  - { type: http, url: "${server.origin}/{{id}}", concurrency: 4, map: [name], auth: { type: bearer, credential: api } }\n`;
     const place = await workplace({ 'flow.yaml': text, 'in.csv': table });
     const run = place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url]);
     await until(() => isWaiting(place, redis));
-    for (const token of tokens) workerHere(place, ['worker', '--queue', redis.url, '--lease', '5s'], { AUTOMATE_CREDENTIAL_API: token });
+    for (const token of tokens) {
+      workerHere(place, ['worker', '--queue', redis.url, ...longLease], { AUTOMATE_CREDENTIAL_API: token });
+      // A worker takes four of the five units, so the next one also finds records.
+      await until(() => hasSent(token));
+    }
     return { place, server, redis, run };
   }
 
@@ -372,9 +376,13 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
     const { code, stderr } = await run.finished;
     expect(code, stderr).toBe(0);
     expect((await place.read('out.csv')).split('\n')).toHaveLength(records + 2);
-    const { stdout } = await place.automate(['status', '--queue', redis.url, '--json']);
-    const { workers } = JSON.parse(stdout) as { workers: { records: number }[] };
-    expect(Math.min(...workers.map((worker) => worker.records))).toBe(0);
+    const processed = async () => {
+      const { stdout } = await place.automate(['status', '--queue', redis.url, '--json']);
+      const { workers } = JSON.parse(stdout) as { workers: { records: number }[] };
+      return workers.map((worker) => worker.records).toSorted((one, other) => one - other);
+    };
+    // A worker shows its records at its next sign of life.
+    await expect.poll(processed).toEqual([0, records]);
   });
 
   test('makes the run end without a failed record if it is the only worker', async () => {
