@@ -38,9 +38,11 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
   if (options.summary !== undefined) await beginSummary(options.summary);
   const progress = new RunProgress(createClock());
   const events = await openEvents(options.events, messages.redactor, options.resume ?? false);
+  const written = request.pilot ? eventsOfPilot() : undefined;
   const report = (event: Event) => {
     progress.add(event);
-    events?.add(event);
+    if (!written) events?.add(event);
+    else for (const one of written(event)) events?.add(one);
     surroundings.event?.(event);
     for (const warning of earlyWarnings(event, progress.tally)) warn(warning);
   };
@@ -72,6 +74,23 @@ export async function openRun(claimed: ClaimedRun, surroundings: RunSurroundings
     await events?.close().catch(() => undefined);
     throw error;
   }
+}
+
+/**
+ * The run that goes on after a pilot reports how its records ended, when it writes them, and what was passed through in those that succeeded.
+ * Otherwise, a reader of the events, which are all in one file, would count these records twice.
+ */
+function eventsOfPilot(): (event: Event) => readonly Event[] {
+  const passed = new Map<number, Event[]>();
+  return (event) => {
+    if (event.type === 'record-passed-through') {
+      passed.set(event.record, [...(passed.get(event.record) ?? []), event]);
+      return [];
+    }
+    if (event.type !== 'record-done' && event.type !== 'record-failed' && event.type !== 'record-filtered') return [event];
+    const others = event.type === 'record-failed' ? (passed.get(event.record) ?? []) : [];
+    return [...others, { type: 'record-parked', record: event.record, isNew: true }];
+  };
 }
 
 const maxKeptBytes = 10e9;

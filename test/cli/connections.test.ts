@@ -236,6 +236,34 @@ describe('saved connections', () => {
     expect(await empty.files()).toEqual([]);
   });
 
+  test('are listed with every credential that they need', async () => {
+    const login = { url: '/login', form: { user: 'robot', password: { credential: 'wiki-pw' } }, take: { t: 'body.t' } };
+    const list = [
+      { type: 'bearer', credential: 'token' },
+      { type: 'api_key', header: 'X-Key', credential: 'key' },
+    ];
+    const others = {
+      wiki: { type: 'http', base_url: base, auth: { type: 'session', login, send: { headers: { X: { session: 't' } } } } },
+      both: { type: 'http', base_url: base, auth: list },
+      signed: { type: 'http', base_url: base, auth: { type: 'jwt', credential: 'pem', passphrase: { credential: 'words' } } },
+      tool: { type: 'mcp', command: 'node server.js', credentials: { API_KEY: 'tool-key' } },
+      newer: { type: 'http', base_url: base, auth: { type: 'telepathy', mind: 'open' } },
+    };
+    const { stdout } = await (await placeWith(others)).automate(['connections', 'list']);
+    const cells = stdout
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => line.split(/ {2,}/));
+    expect(cells.map(([name, , , auth, credential]) => [name, auth, credential])).toEqual([
+      ['both', 'bearer, api_key', 'token, key'],
+      ['newer', 'telepathy', '-'],
+      ['signed', 'jwt', 'pem, words'],
+      ['tool', 'none', 'tool-key'],
+      ['wiki', 'session', 'wiki-pw'],
+    ]);
+  });
+
   test('are removed by `connections remove`, one at a time', async () => {
     const place = await placeWith(saved);
     expect(await place.automate(['connections', 'remove', 'crm'])).toMatchObject({ code: 0, stderr: '"crm" is removed\n' });

@@ -102,6 +102,38 @@ describe('automate run --pilot', () => {
     expect(table[10]).toMatch(/^ {2}60 +u60@example\.com +\["a","b"\] +n60$/);
   });
 
+  test('reports how each record ended only once, in the run that writes it', async () => {
+    const server = await answeringServer(({ path }) => {
+      const [, node, id = ''] = path.split('/');
+      return (node === 'a' && Number(id) % 3 === 0) || (node === 'b' && Number(id) % 5 === 0) ? { status: 404 } : { body: {} };
+    });
+    const { run, place } = await pilotPlace('', {
+      'flow.yaml': `nodes:
+  - { id: a, type: http, url: "${server.origin}/a/{{id}}", on_error: keep }
+  - { id: b, type: http, url: "${server.origin}/b/{{id}}" }
+  - { type: filter, where: int(id) % 7 != 0 }
+`,
+    });
+    const args = ['--in', 'rows.csv', '--out', 'out.csv', '--events', 'events.ndjson'];
+    expect((await run(...args, '--pilot', '40')).code).toBe(5);
+    const read = async () =>
+      (await place.read('events.ndjson'))
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    const piloted = await read();
+    expect(piloted.filter(({ type }) => type === 'record-parked')).toHaveLength(40);
+    expect(piloted.filter(({ type }) => /^record-(?:done|failed|filtered)/.test(type))).toEqual([]);
+    expect((await run(...args, '--resume')).code).toBe(4);
+    const events = (await read()).filter(({ type }) => type !== 'record-parked');
+    const countOf = (name: string) => events.filter(({ type }) => type === name).length;
+    const ended = events.flatMap(({ type, record }) =>
+      ['record-done', 'record-failed', 'record-filtered'].includes(type) ? [record] : [],
+    );
+    expect(ended.sort((one, other) => one - other)).toEqual(idsTo(count).map(Number));
+    expect([countOf('record-failed'), countOf('record-passed-through'), countOf('call-done')]).toEqual([12, 20, 40 + 48]);
+  });
+
   test('counts a path as found only if it has a value', async () => {
     const answers: Record<string, object> = {
       1: { mail: null },

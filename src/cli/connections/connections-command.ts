@@ -17,20 +17,23 @@ export async function listConnections(name: string | undefined, options: { json?
         2,
       ),
     );
-  else if (names.length > 0) await terminal.print(tableText(connectionRows(names, saved)).join('\n'));
+  else if (names.length > 0) await terminal.print(tableText(await connectionRows(names, saved)).join('\n'));
   else terminal.say('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
   return exitCodes.success;
 }
 
-function connectionRows(names: readonly string[], saved: SavedConnections): string[][] {
+async function connectionRows(names: readonly string[], saved: SavedConnections): Promise<string[][]> {
+  const { writtenAuth } = await import('../../core/auth/auth.ts');
   const text = (value: unknown) => (value === undefined ? '-' : Array.isArray(value) ? value.join(' ') : String(value));
   const where = names.some((name) => saved[name]?.type === 'mcp') ? 'URL or command' : 'base URL';
   return [
     ['name', 'type', where, 'auth', 'credential', 'rate'],
     ...names.map((name) => {
-      const { type, base_url, url, command, auth, rate } = saved[name] ?? {};
-      const { type: kind, credential } = (auth ?? {}) as Record<string, unknown>;
-      return [name, text(type), text(base_url ?? url ?? command), text(kind ?? 'none'), text(credential), text(rate)];
+      const { type, base_url, url, command, auth, rate, credentials: ofCommand = {} } = saved[name] ?? {};
+      const { types, credentials } = writtenAuth(auth);
+      const used = [...credentials, ...Object.values(ofCommand as Record<string, string>)];
+      const address = text(base_url ?? url ?? command);
+      return [name, text(type), address, types.join(', ') || 'none', used.join(', ') || '-', text(rate)];
     }),
   ];
 }

@@ -136,6 +136,15 @@ export function neededCredentials(auth: Auth, origin: string | undefined): reado
   return (allTypes.get(auth.type) as SigningType).credentials(auth, origin);
 }
 
+/** The types and the credentials of what a saved connection has as `auth`. If it is not valid, only the types are known. */
+export function writtenAuth(written: unknown): { readonly types: readonly string[]; readonly credentials: readonly string[] } {
+  const { data, success } = connectionAuth.safeParse(written);
+  if (!success) return { types: [written ?? []].flat().map((one) => String((one as Partial<Auth>).type)), credentials: [] };
+  const auths = placedAuths(data).map(({ auth }) => auth);
+  const names = auths.flatMap((auth) => neededCredentials(auth, undefined).map(({ name }) => name));
+  return { types: auths.map(({ type }) => type), credentials: [...new Set(names)] };
+}
+
 /** The way in which requests are signed; undefined if the secret itself is sent. */
 export function signedFrom({ type }: Auth): SigningType['from'] {
   return (allTypes.get(type) as SigningType).from;

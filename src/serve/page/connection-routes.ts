@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { removeConnection, testConnection } from '../../connections/connection-test.ts';
 import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
-import { neededCredentials } from '../../core/auth/auth.ts';
+import { neededCredentials, writtenAuth } from '../../core/auth/auth.ts';
 import type { NeededCredential } from '../../core/auth/auth-type.ts';
 import { type Connection as CompiledConnection, connectionLimitKey } from '../../core/connection.ts';
 import { type ConnectionSetting, detailsOf } from '../../core/error-code.ts';
@@ -122,11 +122,11 @@ function optionsOf({ shared: { env, cacert, allowHttp } }: Server) {
 
 function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): ShownConnection[] {
   return Object.entries(readConnections(process.env)).map(([name, { type, base_url, url, command, auth: written }]) => {
-    const { type: method, credential } = (Array.isArray(written) ? written[0] : (written ?? {})) as Record<string, unknown>;
+    const { types, credentials } = writtenAuth(written);
     const test = tests.get(name);
     return {
       ...{ name, type: type === 'mcp' ? 'mcp' : 'http', address: String(base_url ?? url ?? command ?? '') },
-      ...{ auth: String(method ?? 'none'), credential: typeof credential === 'string' ? credential : null },
+      ...{ auth: types[0] ?? 'none', credential: credentials[0] ?? null },
       ...{ tested_at: test?.at ?? null, problem: test?.problem ?? null },
     };
   });
