@@ -38,6 +38,8 @@ interface Column {
 export interface RecordReader {
   /** Undefined until it has been read. Missing for formats without a header. */
   header?(): TableHeader | undefined;
+  /** The position after the header row; undefined until it has been read, or if there is none. */
+  headerEnd?(): Pick<Position, 'offset' | 'line'> | undefined;
   /** Returns the records that are completed by this chunk. */
   write(chunk: Buffer): Promise<Item[]>;
   /** Returns the last record if it was not complete until the text ended. */
