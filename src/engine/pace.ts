@@ -117,7 +117,13 @@ export function paceAfterAnswer(pace: Pace, { sentAtMs, atMs }: AttemptTimes): P
   // More calls than the pace allows had passed the gate before the refusal, and were only sent later.
   const allowed = 2 + (paceAt(pace, sentAtMs) * Math.max(0, sentAtMs - pace.activeMs)) / 1000;
   const since = Math.min(pace.since + 1, Math.max(pace.since, Math.floor(allowed)));
-  return { ...pace, ...(pace.vain > 1 && resumedAt(pace, atMs)), since, vain: 0, tripMs };
+  return {
+    ...pace,
+    ...(pace.vain > 1 && (pace.first.calls >= leastAnswers || !pace.isRising) && resumedAt(pace, atMs)),
+    since,
+    vain: 0,
+    tripMs,
+  };
 }
 
 /**

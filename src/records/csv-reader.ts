@@ -36,6 +36,7 @@ export class CsvReader implements RecordReader {
   /** Undefined after the lines above the header. */
   #skipper: LineSkipper | undefined;
   #header: TableHeader | undefined;
+  #headerEnd: Pick<Position, 'offset' | 'line'> | undefined;
   #headerProblem: AutomateError | undefined;
   #items: Item[] = [];
   #records: number;
@@ -71,6 +72,10 @@ export class CsvReader implements RecordReader {
 
   header(): TableHeader | undefined {
     return this.#header;
+  }
+
+  headerEnd(): Pick<Position, 'offset' | 'line'> | undefined {
+    return this.#headerEnd;
   }
 
   async write(chunk: Buffer): Promise<Item[]> {
@@ -151,6 +156,7 @@ export class CsvReader implements RecordReader {
     if (this.#header !== undefined) this.#items.push(this.#toItem(cells, this.#header, line));
     else {
       this.#header = headerOf(cells);
+      this.#headerEnd = this.#end;
       this.#headerProblem = this.#problemWith(this.#header, bytes, line);
     }
   }

@@ -91,6 +91,8 @@ export class BoundedReader implements RecordReader {
 
   /** The records before the first one that is too long. If there is one, the next call of `write` throws an error. */
   #bounded(items: Item[]): Item[] {
+    const header = this.#reader.headerEnd?.();
+    if (header && header.offset > this.#end.offset) this.#end = header;
     for (const [index, { end }] of items.entries()) {
       if (end.offset - this.#end.offset > this.#max) {
         this.#fault = this.#tooLong();

@@ -36,6 +36,8 @@ interface Column {
 export interface RecordReader {
   /** Undefined until it has been read. Missing for formats without a header. */
   header?(): TableHeader | undefined;
+  /** The position after the header row; undefined until it has been read, or if there is none. */
+  headerEnd?(): Pick<Position, 'offset' | 'line'> | undefined;
   write(chunk: Buffer): Promise<Item[]>;
   /** Returns the last record if it was not complete until the text ended. */
   end(): Promise<Item[]>;

@@ -349,9 +349,9 @@ export function runViewOf(run: ReportedRun, end: RunEnd): RunView {
   };
 }
 
-/** Empty as long as it is not known which rate the server accepts. */
-function pacesOf({ gate, learned, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
-  if (learned.size === 0) return [];
+/** Empty as long as it is not known which rate the server accepts from each worker. */
+function pacesOf({ gate, learned, refused, refusals, statuses }: LearnedPace): NonNullable<RunView['paces']> {
+  if (learned.size < refused.size) return [];
   const perSecond = [...learned.values()].reduce((sum, part) => sum + part, 0);
   return [{ gate, rate: rateText(perSecond), refusals, statuses: [...statuses].sort() }];
 }

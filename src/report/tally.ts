@@ -62,6 +62,8 @@ export interface LearnedPace {
   readonly gate: string;
   /** The calls per second that the server accepts from each worker, or from the only process. */
   readonly learned: Map<number | undefined, number>;
+  /** The workers whose calls were refused. */
+  readonly refused: Set<number | undefined>;
   readonly statuses: Set<number>;
   refusals: number;
 }
@@ -390,8 +392,9 @@ function addConcurrency({ concurrency }: Tally, { gate, worker, to }: EventOf<'c
 }
 
 function addRefusal({ paces }: Tally, { gate, worker, status, learned }: EventOf<'call-refused'>): void {
-  const found = paces.get(gate) ?? { gate, learned: new Map(), statuses: new Set(), refusals: 0 };
+  const found = paces.get(gate) ?? { gate, learned: new Map(), refused: new Set(), statuses: new Set(), refusals: 0 };
   if (paces.size < maxOrigins) paces.set(gate, found);
+  found.refused.add(worker);
   if (learned !== undefined) found.learned.set(worker, learned);
   if (status !== undefined) found.statuses.add(status);
   found.refusals++;

@@ -91,6 +91,9 @@ test('the summary says which rate the refusals of all workers have taught, and h
   const other = tallyOf(refused(undefined, 0.5, { status: 503 }), refused(undefined, 0.5));
   expect(summaryText(viewOf(other), new Chalk({ level: 0 }))).toContain('30/min would have avoided 2 answers of 429 and 503)');
   expect(JSON.parse(summaryJson(viewOf(tallyOf()))).learned_rates).toBeUndefined();
+  // The rate of worker 2 is not known, so the sum would be too low.
+  const partly = viewOf(tallyOf(refused(1, 8.9), refused(2, undefined)));
+  expect(JSON.parse(summaryJson(partly)).learned_rates).toBeUndefined();
 });
 
 const failed = (

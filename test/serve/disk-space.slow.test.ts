@@ -74,6 +74,7 @@ describe('an uploaded record of more than 10 MB', () => {
 
   test.each([
     ['csv', 'text/csv', `id\n1\n2,\n"${long}"\n`, 4],
+    ['csv, and it is the first record', 'text/csv', `id\n"${long}"\n`, 2],
     ['ndjson', 'application/x-ndjson', `{"id":1}\n{"id":"${long}"}\n`, 2],
     ['json', 'application/json', `[{"id":1},{"id":"${long}"}]`, 1],
   ])('makes a run and a plan fail with the line number if the format is %s', async (_, type, text, line) => {
