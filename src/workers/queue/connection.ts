@@ -49,8 +49,9 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
   const client = new Redis(options);
   try {
     await untilReady(client, address, settings, warn);
-    await refuseUnsafe(client, formatQueueUrl(address), warn);
-    return new QueueRedis(client);
+    const url = formatQueueUrl(address);
+    await refuseUnsafe(client, url, warn);
+    return new QueueRedis(client, url);
   } catch (error) {
     endNow(client);
     throw error;
@@ -60,6 +61,7 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
 /** The connections reconnect automatically, and commands wait until then. */
 export class QueueRedis {
   readonly client: Redis;
+  readonly #url: string;
   readonly #others = new Set<Redis>();
   readonly #listeners = new Set<TroubleListener>();
   readonly #beat: NodeJS.Timeout;
@@ -68,8 +70,9 @@ export class QueueRedis {
   /** When a ping or connection attempt was sent that Redis has not replied to yet (monotonic). Undefined if no reply is expected. */
   #unansweredMs: number | undefined;
 
-  constructor(client: Redis) {
+  constructor(client: Redis, url: string) {
     this.client = client;
+    this.#url = url;
     client.on('close', () => this.#note({ kind: 'away' }));
     client.on('connect', () => {
       this.#unansweredMs = performance.now();
@@ -97,8 +100,8 @@ export class QueueRedis {
   }
 
   /**
-   * Executes a command. While Redis is unreachable, full or starting, waits and retries, so Redis may execute the command twice. Throws all
-   * other errors. Once the connections are closed, a command that fails never settles. Notes if Redis temporarily refuses the command.
+   * Executes a command. While Redis is unreachable, full or starting, waits and retries, so Redis may execute the command twice. Throws an
+   * AutomateError (`credential`) if the rights of the Redis user are too few, and all other errors as they are. Once the connections are closed, a command that fails never settles. Notes if Redis temporarily refuses the command.
    */
   async insist<Result>(command: () => Promise<Result>): Promise<Result> {
     for (let wasRefused = false; ; ) {
@@ -112,7 +115,7 @@ export class QueueRedis {
         if (this.#isClosed) return new Promise(() => undefined);
         // If the status is not `ready`, the error comes from the connection and not from the command. For example, a changed password makes
         // all waiting commands fail.
-        if (this.client.status === 'ready' && !isRefusal) throw error;
+        if (this.client.status === 'ready' && !isRefusal) throw withRightsText(error as Error, this.#url);
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
@@ -263,8 +266,19 @@ function untilReady(
   });
 }
 
-function noAccessText({ message }: Error, url: string, hasPassword: boolean): string {
-  if (message.startsWith('NOPERM')) return `${url} refuses commands that the queue needs: ${message}`;
+/** A user's rights can lack keys, channels or commands. Redis reports that only when a command uses them, or a script runs the command. */
+function withRightsText(error: Error, url: string): Error {
+  return /^NOPERM|^ERR The user executing the script can't/.test(error.message)
+    ? new AutomateError('credential', lackingRightsText(error, url))
+    : error;
+}
+
+function lackingRightsText({ message }: Error, url: string): string {
+  return `${url} refuses commands that the queue needs: ${message}\nthe Redis user needs all commands, and all keys and channels that begin with {automate:`;
+}
+
+function noAccessText(error: Error, url: string, hasPassword: boolean): string {
+  if (error.message.startsWith('NOPERM')) return lackingRightsText(error, url);
   if (hasPassword) return `${url} refuses the password in AUTOMATE_QUEUE_PASSWORD`;
   return `${url} requires a password\nset AUTOMATE_QUEUE_PASSWORD, or AUTOMATE_QUEUE_PASSWORD_FILE to the name of a file that contains it`;
 }

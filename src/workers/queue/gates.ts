@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { AutomateError } from '../../core/failure.ts';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
 import type { QueueRedis } from './connection.ts';
 import { queuePrefix } from './queue-url.ts';
@@ -79,11 +78,7 @@ export class RedisGates {
       const [hash = '', waitMs = 0] = payload.split(' ');
       this.#heard(hash, Number(waitMs));
     });
-    await this.#redis
-      .insist(() => subscriber.subscribe(this.#channel))
-      .catch((error: Error) => {
-        throw new AutomateError('credential', `Redis does not allow subscribing to ${this.#channel}: ${error.message}`);
-      });
+    await this.#redis.insist(() => subscriber.subscribe(this.#channel));
   }
 
   get #channel(): string {

@@ -98,6 +98,25 @@ describe.skipIf(!hasRedis)(`a Redis server used as a queue${unlessRedis}`, () =>
     await refused(server.url.replace('redis://', 'redis://team@'), {}, 'requires a password');
   });
 
+  test.each([
+    ['keys', ['~other*', '&*', '+@all'], (redis: QueueRedis) => redis.client.incr('key')],
+    ['channels', ['~*', '&other*', '+@all'], (redis: QueueRedis) => redis.client.subscribe('channel')],
+    ['commands', ['~*', '&*', '+@all', '-eval'], (redis: QueueRedis) => redis.client.eval('return 1', 0)],
+    [
+      'commands of scripts',
+      ['~*', '&*', '+@all', '-incr'],
+      (redis: QueueRedis) => redis.client.eval("return redis.call('incr', KEYS[1])", 1, 'key'),
+    ],
+  ])('says which rights its user needs if they lack %s', async (_what, rights, use) => {
+    const server = await redisServer();
+    const admin = await opened(server.url);
+    await admin.client.acl('SETUSER', 'team', 'on', '>geheim', ...rights);
+    const redis = await opened(server.url.replace('redis://', 'redis://team@'), { password: 'geheim' });
+    const using = redis.insist<unknown>(() => use(redis));
+    await expect(using).rejects.toMatchObject({ kind: 'credential' });
+    await expect(using).rejects.toThrow('all keys and channels that begin with {automate:');
+  });
+
   test('is accepted with a warning if it hides INFO', async () => {
     const server = await redisServer();
     const admin = await opened(server.url);
