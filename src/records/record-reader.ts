@@ -7,7 +7,9 @@ import { formatCount } from '../core/text/number.ts';
 export interface Position {
   /** In bytes of decompressed UTF-8 text with its byte order mark. For an uncompressed UTF-8 file, it is also the offset in the file. */
   readonly offset: number;
+  /** Number of lines before this position. */
   readonly line: number;
+  /** Number of records before this position. */
   readonly records: number;
   /** 0-based index of the file; undefined for a single file. */
   readonly file?: number;
@@ -36,6 +38,7 @@ interface Column {
 export interface RecordReader {
   /** Undefined until it has been read. Missing for formats without a header. */
   header?(): TableHeader | undefined;
+  /** Returns the records that are completed by this chunk. */
   write(chunk: Buffer): Promise<Item[]>;
   /** Returns the last record if it was not complete until the text ended. */
   end(): Promise<Item[]>;
