@@ -22,13 +22,13 @@ import { testFileOf } from '../run/reserved-paths.ts';
 import type { AnswerExample } from '../starter/openapi/described-answer.ts';
 import { type Starter, starterFlow } from '../starter/starter.ts';
 import type { Example } from '../starter/starter-references.ts';
-import { checkSources, requestList, requestSource, type SourceOptions } from './init-source.ts';
+import { checkSources, type GivenSource, requestList, requestSource } from './init-source.ts';
 import type { WrittenOptions } from './options.ts';
 import { inputOptions, type ReadingOptions } from './shared-options.ts';
 import { printWarnings } from './show/problems.ts';
 import { sayFormat, sayNote, type Terminal } from './terminal.ts';
 
-interface InitOptions extends ReadingOptions, SourceOptions {
+interface InitOptions extends ReadingOptions, GivenSource {
   readonly in?: string;
   readonly schema?: string;
   readonly force?: boolean;

@@ -14,7 +14,7 @@ import { curlRequest } from './curl.ts';
 import { unreadableFile } from './source-file.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface SourceOptions {
+export interface GivenSource {
   readonly fromCurl?: string;
   readonly fromOpenapi?: string;
   readonly operation?: string;
@@ -61,9 +61,9 @@ const sources = {
 const choices = { operation: 'fromOpenapi', entry: 'fromHar', request: 'fromPostman' } as const;
 
 /** Throws an AutomateError (`usage`) for two sources, or for two uses of stdin. */
-export function checkSources(given: SourceOptions): void {
+export function checkSources(given: GivenSource): void {
   const [first, second] = Object.entries(sources).flatMap(([name, option]) =>
-    given[name as keyof SourceOptions] === undefined ? [] : [option],
+    given[name as keyof GivenSource] === undefined ? [] : [option],
   );
   if (second !== undefined) throw new AutomateError('usage', `expected ${first} or ${second}, found both`);
   for (const [name, source] of Object.entries(choices)) {
@@ -75,10 +75,7 @@ export function checkSources(given: SourceOptions): void {
 }
 
 /** The requests in a file from which nobody has chosen one; undefined if nothing is to be listed. */
-export async function requestList(
-  { fromHar, entry, fromPostman, request }: SourceOptions,
-  { width }: Terminal,
-): Promise<string | undefined> {
+export async function requestList({ fromHar, entry, fromPostman, request }: GivenSource, { width }: Terminal): Promise<string | undefined> {
   if (fromHar !== undefined && entry === undefined) {
     const { harListing, readHarFile } = await import('./har-file.ts');
     return harListing(await readHarFile(fromHar), fromHar, width);
@@ -97,7 +94,7 @@ export async function requestSource({
   entry,
   fromPostman,
   request,
-}: SourceOptions): Promise<RequestSource> {
+}: GivenSource): Promise<RequestSource> {
   if (fromCurl !== undefined) {
     const read = curlRequest(fromCurl === '-' ? await textOf(process.stdin) : fromCurl);
     return (example) => ({ ...read, example, isNamedByHost: true });

@@ -7,7 +7,7 @@ import { version } from '../core/version.ts';
 import { credentialVariable, variableWith } from '../credentials/environment.ts';
 import { loadSecretsOf } from '../credentials/flow-secrets.ts';
 import type { Messages } from '../credentials/messages.ts';
-import { hostRefusal, isAllowedHost, isCommand } from '../credentials/secret.ts';
+import { isCommand, refuseOtherHost } from '../credentials/secret.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import { createGuardedFetch } from '../http/fetch.ts';
 import { Routes } from '../http/routes.ts';
@@ -78,9 +78,7 @@ async function loginSecretOf(
     const { clientCredential } = auth;
     if (clientCredential === undefined) return undefined;
     const secret = secrets.get(clientCredential) ?? (await commands?.find([clientCredential]))?.get(clientCredential);
-    if (secret && !isAllowedHost(server, secret.hosts)) {
-      throw new Failure('request', hostRefusal(clientCredential, secret, server), { sent: false });
-    }
+    refuseOtherHost(clientCredential, secret, server);
     return secret?.text;
   };
 }

@@ -128,10 +128,7 @@ export interface BuildContext {
   readonly mayBeCells: boolean;
   /** Returns the text of a file; its path is relative to the flow. Undefined if it cannot be read: a problem was reported. */
   fileText(at: ValuePath, path: string): string | undefined;
-  /**
-   * Returns what `read` makes of a file; its path is relative to the flow. `key` tells apart what several nodes read of one file. Throws
-   * DataNeeded until it is read.
-   */
+  /** The result of `read` for a file beside the flow. `key` tells apart what nodes read of it. Throws DataNeeded until it is read. */
   readBeside<Result>(path: string, key: string, read: (file: string) => Promise<Result>): Result;
   /** Rows of this node's file that another process has read. `none` if only such rows may be used, and there are none. */
   readonly sharedRows: SharedRows | 'none' | undefined;

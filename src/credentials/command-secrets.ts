@@ -104,10 +104,7 @@ export class CommandSecrets {
     return this.#withTexts(known, await this.#renewals.current(this.#sourcesOf(known)));
   }
 
-  /**
-   * Calls `send` with the commands' secrets, and after a 401 once more with new ones. Leaves out credentials without a command. Throws
-   * LimitReached if a command prints no secret.
-   */
+  /** After a 401, calls `send` again with new secrets. Leaves out credentials without a command. Throws LimitReached without a secret. */
   sendWith<Answer extends { readonly status: number }>(
     names: Iterable<string>,
     send: (secrets: ReadonlyMap<string, Secret>, refused?: Answer) => Promise<Answer>,

@@ -105,10 +105,7 @@ export class CredentialStore {
     return this.#list.all();
   }
 
-  /**
-   * Looks in variables and files, then in the keychain and the vault, each at most once. Returns a command without running it. Leaves out
-   * credentials that are not found.
-   */
+  /** Looks in variables and files, then in keychain and vault, each at most once. Runs no command. Leaves out what it cannot find. */
   async find(names: readonly string[]): Promise<ReadonlyMap<string, Finding>> {
     const found = await findInEnvironment(names, this.#environment);
     const rest = names.filter((name) => !found.has(name));
@@ -235,10 +232,7 @@ export class CredentialStore {
     throw new AutomateError('credential', `the credential "${name}" gets its secret from a command, ${wayOut}`);
   }
 
-  /**
-   * Tries the store in the options, the current secret's store, and then the first that works. A secret never moves by itself, even if its
-   * store cannot be opened now.
-   */
+  /** The store in the options, the current one, or the first that works. A secret never moves by itself, even if its store is closed. */
   async #chooseBackend(name: string, { backend }: StoreOptions): Promise<SecretBackend> {
     const before = this.#stored(name);
     const fixed = backend ?? (before && isInBackend(before) ? before.backend : undefined);

@@ -1,4 +1,5 @@
 import type { CodedMessage, CredentialRemedy, ErrorDetails } from '../core/error-code.ts';
+import { Failure } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { orUndefined } from '../core/value/value.ts';
 import type { BackendName } from './backend.ts';
@@ -128,6 +129,12 @@ export function isAllowedHost(origin: string, hosts: readonly string[] | undefin
 
 export function hostRefusal(credential: string, { hosts = [] }: Pick<Secret, 'hosts'>, origin: string): string {
   return `the credential "${credential}" can be sent only to ${hosts.join(', ')}, not to ${new URL(origin).host}`;
+}
+
+/** Throws a Failure if the secret may not be sent to the origin. No flow, record or connection can lift this restriction. */
+export function refuseOtherHost(credential: string, secret: Pick<Secret, 'hosts'> | undefined, origin: string): void {
+  if (secret && !isAllowedHost(origin, secret.hosts))
+    throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
 }
 
 const dayMs = 86_400_000;

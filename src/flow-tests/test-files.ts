@@ -43,10 +43,7 @@ export async function findTestFiles(places: readonly string[]): Promise<string[]
   return [...byFile.values()];
 }
 
-/**
- * Returns the current folder. Throws an AutomateError (`usage`) if it has no flow and no tests of its own, because a search below it could
- * walk through a whole disk.
- */
+/** Throws an AutomateError (`usage`) if the current folder has no flow and no tests: a search below it could walk through a whole disk. */
 export async function folderOfFlows(): Promise<string> {
   const folder = process.cwd();
   const names = await namingErrors(folder, 'read', () => readdir(folder));

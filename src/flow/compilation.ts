@@ -21,10 +21,7 @@ export interface CompileOptions extends LimitOverrides {
   readonly textCells: boolean;
   /** True if records whose fields are all strings can be rows of a table, as in tests of a flow. */
   readonly mayBeCells?: boolean;
-  /**
-   * Returns the text of a file that the flow names, or the reason why it cannot be read. Throws DataNeeded until it is read. Undefined if the
-   * flow can name no files.
-   */
+  /** The text, or the reason why it cannot be read. Throws DataNeeded until it is read. Undefined if the flow can name no files. */
   readonly fileText?: (path: string) => { readonly text: string } | { readonly problem: string };
   /** See `readBeside` in `BuildContext`. Undefined if the flow can name no files. */
   readonly readBeside?: BuildContext['readBeside'];

@@ -35,10 +35,7 @@ function expressionsIn(written: unknown, isExpression: boolean): string[] {
 /** Change how requests are sent, but neither the requests' content nor the rows made from the responses. */
 const waysOfSending = new Set(['retry', 'rate', 'concurrency', 'timeout', 'credits', 'cost', 'max_cost', 'description']);
 
-/**
- * Maps each node's id to a description of the node and its connections. If it changes, the node's rows might, too. It contains the names of
- * variables, but not their values.
- */
+/** By id. A node's rows might change if its text changes. It contains the names of variables, but not their values. */
 export function makersOf(
   steps: readonly PlacedStep[],
   source: FlowSource,

@@ -7,7 +7,7 @@ import { isSession } from '../core/auth/session.ts';
 import { AutomateError, Failure } from '../core/failure.ts';
 import type { Http, HttpRequest, HttpResponse } from '../core/ports.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
-import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import { refuseOtherHost, type Secret } from '../credentials/secret.ts';
 import { sleepersOf } from '../files/clock.ts';
 import { withoutEcho } from './auth/echo.ts';
 import type { LoginTools } from './auth/login-tokens.ts';
@@ -206,25 +206,19 @@ function sourceTools(tools: ClientTools): SourceTools {
   return {
     ...{ now, wallNow, secret, used, logins, fetch: transport.fetchToEnd },
     withText: (credential) => withSecretFor({ credential }, undefined, tools),
-    refuseHost: (credential, origin) => refuseHost(credential, origin, tools),
+    refuseHost: (credential, origin) =>
+      refuseOtherHost(credential, tools.secrets.get(credential) ?? tools.commands?.commands.get(credential), origin),
     withSecret: (credential, origin) => withSecretFor({ credential }, origin, tools),
     loginText: (credential, origin) => secretFor({ credential }, origin, tools),
   };
 }
 
-/** Throws a Failure if the credential may not be sent to this origin. Flows and records cannot change the allowed hosts. */
+/** Throws a Failure if the credential may not be sent to this origin. */
 function secretFor({ credential }: Pick<Auth, 'credential'>, origin: string | undefined, { secrets }: HttpTools): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new AutomateError('credential', `there is no credential "${credential}"`);
-  if (origin !== undefined && !isAllowedHost(origin, secret.hosts))
-    throw new Failure('request', hostRefusal(credential, secret, origin), { sent: false });
+  if (origin !== undefined) refuseOtherHost(credential, secret, origin);
   return secret.text;
-}
-
-/** Throws a Failure if the credential may not be used for this origin, which its own secret names. */
-function refuseHost(credential: string, origin: string, { secrets, commands }: HttpTools): void {
-  const bound = secrets.get(credential) ?? commands?.commands.get(credential);
-  if (bound && !isAllowedHost(origin, bound.hosts)) throw new Failure('request', hostRefusal(credential, bound, origin), { sent: false });
 }
 
 /** Throws a Failure immediately if the secret is already known but may not be sent to the origin. */

@@ -22,10 +22,7 @@ const blockBytes = 1024 * 1024;
 /** The numbers that are kept of each row: its place in the text, the lengths of key and row in bytes, the key's hash, and the next row in its slot. */
 const numbersOfRow = 5;
 
-/**
- * A hash table whose keys and rows are UTF-8 text in blocks outside of the heap, so that a row costs little more than its text, and the
- * garbage collector has nothing to do.
- */
+/** A hash table in blocks outside of the heap, so that a row costs little more than its text, and garbage collection has nothing to do. */
 export class MemoryRows implements Rows {
   readonly #blocks: Buffer[] = [];
   /** Bytes that are taken in the last block. */

@@ -6,7 +6,7 @@ import { Failure } from '../core/failure.ts';
 import { isLoopback, withQuery } from '../core/template/url.ts';
 import type { RemoteServer } from '../core/tools.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
-import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import { refuseOtherHost, type Secret } from '../credentials/secret.ts';
 import type { AccessTokens, TokenTools, WithSecret } from '../http/auth/oauth.ts';
 import { type RequestSigner, type SignedRequest, sendSigned, signsRequests } from '../http/auth/request-signers.ts';
 import type { RequestSigners } from '../http/auth/signer-types.ts';
@@ -91,7 +91,7 @@ async function sendWithSecret(
     const tools = {
       ...signing,
       withText: (name: string) => withSecretOf(name, undefined, signing),
-      refuseHost: (name: string, server: string) => refuseHost(name, secrets.get(name) ?? commands?.commands.get(name), server),
+      refuseHost: (name: string, server: string) => refuseOtherHost(name, secrets.get(name) ?? commands?.commands.get(name), server),
       withSecret: (name: string, server: string) => withSecretOf(name, server, signing),
     };
     return tokens.sendWith<Response>([tokenSource(auth, origin, tools)], ([token = ''], refused) => again(token, refused));
@@ -131,16 +131,12 @@ function withHeaders(written: RequestInit['headers'], server: RemoteServer, sign
   return headers;
 }
 
-/** Throws a Failure if the credential is missing or may not be sent to the host. No connection setting can lift this restriction. */
+/** Throws a Failure if the credential is missing or may not be sent to the host. */
 function secretFor({ credential }: Pick<Auth, 'credential'>, secrets: SigningTools['secrets'], origin: string | undefined): string {
   const secret = secrets.get(credential);
   if (secret === undefined) throw new Failure('request', `there is no credential "${credential}"`, { sent: false });
-  if (origin !== undefined) refuseHost(credential, secret, origin);
+  if (origin !== undefined) refuseOtherHost(credential, secret, origin);
   return secret.text;
-}
-
-function refuseHost(credential: string, bound: Pick<Secret, 'hosts'> | undefined, origin: string): void {
-  if (bound && !isAllowedHost(origin, bound.hosts)) throw new Failure('request', hostRefusal(credential, bound, origin), { sent: false });
 }
 
 async function serverRefusal(response: Response, nowMs: number): Promise<Failure> {

@@ -3,7 +3,7 @@ import type { ToolServerEvent } from '../core/event.ts';
 import { Failure } from '../core/failure.ts';
 import { isRemote, type LocalServer, localOrigin, type McpConnection, serverCredentials, type Tools } from '../core/tools.ts';
 import type { CommandSecrets } from '../credentials/command-secrets.ts';
-import { hostRefusal, isAllowedHost, type Secret } from '../credentials/secret.ts';
+import { isAllowedHost, refuseOtherHost, type Secret } from '../credentials/secret.ts';
 import type { LoginPerson } from '../http/auth/browser.ts';
 import { AccessTokens, type TokenTools } from '../http/auth/oauth.ts';
 import { RequestSigners } from '../http/auth/signer-types.ts';
@@ -87,9 +87,7 @@ function loginFor({ name, server }: McpConnection, { secrets, secret, storeLogin
   const { auth } = server;
   const stored = secrets.get(auth.credential);
   const { origin, host } = new URL(server.url);
-  if (stored && !isAllowedHost(origin, stored.hosts)) {
-    throw new Failure('request', hostRefusal(auth.credential, stored, origin), { sent: false });
-  }
+  refuseOtherHost(auth.credential, stored, origin);
   return createLogin({
     connection: name,
     auth,

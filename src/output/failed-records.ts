@@ -120,7 +120,7 @@ const lastingOptions = optionsWith('lasts', true);
 /** The options of a run that are stored in its list of failed records, for later retries. */
 export type LastingOptions = Pick<RunOptions, (typeof lastingOptions)[number]>;
 
-interface ListedRun {
+export interface ListedRun {
   readonly request: {
     readonly flow: string;
     readonly plan: Plan;

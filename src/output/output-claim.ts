@@ -46,10 +46,7 @@ export interface Claim {
   readonly saved?: SavedLog;
   /** The planned files, or part files that are moved to the planned paths at the end. */
   readonly work: OutputPlan;
-  /**
-   * Creates or continues the journal. Undefined for a stream, which cannot be truncated and so cannot be resumed. `space` is undefined if
-   * disk space is not limited.
-   */
+  /** Undefined for a stream, which cannot be truncated and so cannot be resumed. `space` is undefined if disk space is not limited. */
   begin(space: OutputSpace | undefined): Promise<Journal | undefined>;
   /** An earlier command has completed the run and moved its files into place. */
   readonly isComplete: boolean;

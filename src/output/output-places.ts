@@ -112,10 +112,7 @@ function refuseSameFiles(files: readonly NamedFile[]): void {
   }
 }
 
-/**
- * Finds a different output, whose run is unfinished or has failed records, that uses this errors file. The paths are absolute, and only
- * their folders are searched.
- */
+/** A different output with this errors file, whose run is unfinished or has failed records. Only the folders of both are searched. */
 export async function ownerOfErrors(errors: string, out: string | undefined): Promise<string | undefined> {
   for (const folder of new Set([dirname(errors), dirname(out ?? errors)])) {
     const owner = await ownerIn(folder, errors, out);

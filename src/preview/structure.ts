@@ -144,10 +144,7 @@ export function allPaths(rows: readonly StructureRow[]): string[] {
   return [...paths];
 }
 
-/**
- * Like allPaths, but for a map that splits only the array at the path `list`, or none. Arrays of objects elsewhere are left out, because
- * they would split the answer, too.
- */
+/** For a map that splits only the array at `list`, or none. Arrays of objects elsewhere are left out: they would split the answer, too. */
 export function pathsWithin(rows: readonly StructureRow[], list: string | undefined): string[] {
   const isWithin = (path: string) => arraysOf(path).every((array) => array === `${list}[]`);
   const leaves = rows.filter(({ path }) => !rows.some((other) => isBelow(other.path, path)));

@@ -65,10 +65,7 @@ export function onOneLine(message: string): string {
 
 const stillUnreadable = 'could not be read in an earlier run (correct it, and clear its error class): ';
 
-/**
- * The failure of a record that must not be sent again. It is incomplete, because an earlier run could not read it or because it has fields
- * without a column (`others`).
- */
+/** For a record that must not be sent again: an earlier run could not read it, or it has fields without a column (`others`). */
 export function unreadableBefore(errorClass: unknown, message: unknown, others?: unknown): Failure | undefined {
   if (others) return new Unreadable(`had fields without a column (give them columns, and clear ${otherFields}): ${others}`);
   if (errorClass !== 'input') return undefined;

@@ -7,7 +7,9 @@ import { formatCount } from '../core/text/number.ts';
 export interface Position {
   /** In bytes of decompressed UTF-8 text with its byte order mark. For an uncompressed UTF-8 file, it is also the offset in the file. */
   readonly offset: number;
+  /** Number of lines before this position. */
   readonly line: number;
+  /** Number of records before this position. */
   readonly records: number;
   /** 0-based index of the file; undefined for a single file. */
   readonly file?: number;
@@ -38,6 +40,7 @@ export interface RecordReader {
   header?(): TableHeader | undefined;
   /** The position after the header row; undefined until it has been read, or if there is none. */
   headerEnd?(): Pick<Position, 'offset' | 'line'> | undefined;
+  /** Returns the records that are completed by this chunk. */
   write(chunk: Buffer): Promise<Item[]>;
   /** Returns the last record if it was not complete until the text ended. */
   end(): Promise<Item[]>;

@@ -51,10 +51,7 @@ export interface RecordSource {
   readonly firstFields: readonly string[] | undefined;
   /** What the user should know about the input. More can follow while it is read. */
   readonly notes: readonly InputNote[];
-  /**
-   * Reads at most one chunk ahead. May be called only once. Throws an AutomateError (`input`) if the rest cannot be read, or if the file
-   * was overwritten or cut off meanwhile.
-   */
+  /** Reads at most one chunk ahead. Called only once. Throws an AutomateError (`input`) if the rest cannot be read or has changed. */
   read(): AsyncGenerator<readonly Item[]>;
   /** Undefined for a stream. */
   readonly totalBytes: number | undefined;

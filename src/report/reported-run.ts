@@ -1,24 +1,16 @@
 import type { CodedMessage } from '../core/error-code.ts';
-import type { Plan } from '../core/plan.ts';
-import type { RunOptions } from '../core/run-options.ts';
 import type { Redactor } from '../credentials/redact.ts';
 import { statesPrice } from '../credits/prices.ts';
-import type { FoundFailures } from '../output/journal/failed-list.ts';
+import type { ListedRun } from '../output/failed-records.ts';
 import type { FileOutput } from '../output/output.ts';
 import type { Claim } from '../output/output-claim.ts';
-import type { OutputPlan } from '../output/output-plan.ts';
 import type { RecordSource } from '../records/source.ts';
 import { type FinishedShare, shareDone } from './reading.ts';
 import type { RunProgress } from './run-progress.ts';
 
 /** The parts of a run that summary, report, progress and metrics read. */
 export interface ReportedRun {
-  readonly request: {
-    readonly flow: string;
-    readonly plan: Plan;
-    readonly options: RunOptions;
-    readonly files: OutputPlan;
-    readonly retried?: FoundFailures;
+  readonly request: ListedRun['request'] & {
     readonly pilot?: { readonly records: ReadonlySet<number> };
     /** Undefined if the run was not started from a command line. */
     readonly words?: Pick<RunTexts, 'command' | 'message'>;

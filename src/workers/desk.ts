@@ -112,10 +112,7 @@ export class RunDesk implements WorkerDesk {
     this.#wake();
   }
 
-  /**
-   * Reserves credits for several calls of a worker at once, or for one call if few credits are left. If other workers have reserved the
-   * last credits, waits until they return some.
-   */
+  /** For several calls at once, or for one if few credits are left. If other workers have reserved the last ones, waits for them. */
   async #holdCredits(worker: number, node: string, most: number): Promise<HeldCredits> {
     const { ledger } = this.#parts;
     for (;;) {

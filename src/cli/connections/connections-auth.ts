@@ -157,10 +157,7 @@ function refuseForeignSetting(name: string, { type, parts }: Type): void {
     );
 }
 
-/**
- * Returns the auth type. Without `--auth`, it is the first type that has one of the other options. If the only option is a credential, it
- * is the first type that uses one.
- */
+/** Without `--auth`, the first type that has one of the other options or, if the only option is a credential, that uses one. */
 async function chosenType(options: AuthOptions, { asker, isWalk }: AuthQuestions, connection: ConnectionType): Promise<Type> {
   const types = typesFor(connection);
   const asks = ({ parts }: Type, isCredential: boolean) =>

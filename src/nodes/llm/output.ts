@@ -62,10 +62,7 @@ export class OutputCheck {
     this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
   }
 
-  /**
-   * Reads an answer that is JSON, or has JSON among other text or in a code fence. Keeps the digits of numbers. If nothing fits the schema,
-   * throws an Error that says why.
-   */
+  /** The answer is JSON, or has JSON among other text or in a code fence. Numbers keep their digits. Throws an Error if nothing fits. */
   read(text: string): Value {
     const whole = text.trim();
     const found = orUndefined(() => parseJson(whole)) === undefined ? embedded(whole) : [whole];

@@ -21,10 +21,7 @@ export const expectations = {
 /** What must come next in JSON text. */
 export type Expectation = keyof typeof expectations;
 
-/**
- * Finds the first error (RFC 8259) or value that is nested too deeply. JSON.parse does not always report a position. Messages refer to the
- * end of the text as `end`.
- */
+/** The first error (RFC 8259) or too deep value: JSON.parse often gives no position. Messages call the end of the text `end`. */
 export function jsonFault(text: string, end: string): JsonFault | undefined {
   let expecting = 'value' as Expectation;
   // The brackets that are not closed yet. The innermost is the last.

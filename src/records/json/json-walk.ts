@@ -22,10 +22,7 @@ export class WalkFault extends Error {
   }
 }
 
-/**
- * Reads the JSON around a list of records in chunks. Stops where the list begins, and continues after it. All other values are checked for
- * valid syntax, but not stored.
- */
+/** Reads the JSON around a list of records in chunks, and stops at the list. Other values are checked for valid syntax, but not stored. */
 export class JsonWalk {
   /** Leads to the list of records; undefined to search for the first list of objects. */
   readonly #path: readonly string[] | undefined;

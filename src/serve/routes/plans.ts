@@ -11,13 +11,10 @@ import { traitsOf } from '../../records/formats.ts';
 import { withFlowNames } from '../../records/inputs.ts';
 import { openSource } from '../../records/source.ts';
 import { addRoutes } from '../app.ts';
-
 import type { Caller } from '../caller.ts';
-
-import { problemJson } from '../flow-json.ts';
 import { planWithVariables } from '../flow-variables.ts';
 import { ProblemResponse } from '../problem.ts';
-import { type BodyFormat, bodyFormat, maxRecordBytes, maxUnpacked, unreadableBody, uploadTypes } from '../runs/upload.ts';
+import { type BodyFormat, bodyFormat, maxRecordBytes, maxUnpacked, refuseColumns, unreadableBody, uploadTypes } from '../runs/upload.ts';
 import type { Server } from '../server.ts';
 import { type PlanShape, planShape } from '../shapes.ts';
 import { type Audience, type SeenFlow, seenFlow } from './key-door.ts';
@@ -61,18 +58,7 @@ async function runPlan({ shared, limits }: Server, flow: SeenFlow, request: Fast
   const forecaster = new Forecaster(plan, { clock: createClock(), maxRequests: 1, lookups: createLateLookups() });
   try {
     const body = await openSource({ path: '-', format, stdin, stdinName: 'body', ...options, maxRecordBytes });
-    const problems = body.header ? plan.headerProblems(body.header) : [];
-    if (problems.length > 0) {
-      const errors = problems.map((problem) => problemJson(problem, flow.path));
-      throw new ProblemResponse(
-        'input-unreadable',
-        `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`,
-        {
-          line: options.headerLine ?? 1,
-          errors,
-        },
-      );
-    }
+    refuseColumns(body.header, plan, flow, options);
     const source = await withFlowNames(body, plan, flow.path);
     for await (const items of selectRecords(source, { options, plan, format })) {
       for (const item of items) await forecaster.add(item);

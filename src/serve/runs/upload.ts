@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { detailsOf } from '../../core/error-code.ts';
 import { AutomateError } from '../../core/failure.ts';
+import type { Plan } from '../../core/plan.ts';
 import { loadSecrets } from '../../credentials/flow-secrets.ts';
 import { createMessages } from '../../credentials/messages.ts';
 import { syncFolder } from '../../files/folder.ts';
@@ -165,14 +166,7 @@ export async function checkUpload({ flow, folder, inputFormat, options, key }: S
     throw unreadableBody(error, (message) => message.replaceAll(`${folder.path}/`, ''));
   });
   await source.close();
-  const problems = source.header ? plan.headerProblems(source.header) : [];
-  if (problems.length > 0) {
-    const errors = problems.map((problem) => problemJson(problem, folder.flow));
-    throw new ProblemResponse('input-unreadable', `the columns in the request body do not fit the flow ${flow.id}: ${errors[0]?.message}`, {
-      line: options.headerLine ?? 1,
-      errors,
-    });
-  }
+  refuseColumns(source.header, plan, { id: flow.id, path: folder.flow }, options);
   const messages = createMessages(shared.say);
   await loadSecrets(plan, flow.path, { env }, messages).catch(asProblem(flow));
   await refuseUnpaid(plan, key, shared);
@@ -184,4 +178,17 @@ export function unreadableBody(error: unknown, shown = (message: string) => mess
   const message = shown(messageForClient(error));
   if (error.kind === 'usage') return new ProblemResponse('bad-request', message);
   return new ProblemResponse('input-unreadable', message, { line: detailsOf(error, 'input-unreadable')?.line ?? null });
+}
+
+/** Throws a Problem (`input-unreadable`) if the flow cannot use these columns of the request body. */
+export function refuseColumns(
+  header: readonly string[] | undefined,
+  plan: Plan,
+  { id, path }: { readonly id: string; readonly path: string },
+  { headerLine: line = 1 }: { readonly headerLine?: number },
+): void {
+  const errors = (header ? plan.headerProblems(header) : []).map((problem) => problemJson(problem, path));
+  if (errors.length === 0) return;
+  const message = `the columns in the request body do not fit the flow ${id}: ${errors[0]?.message}`;
+  throw new ProblemResponse('input-unreadable', message, { line, errors });
 }

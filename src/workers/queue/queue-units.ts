@@ -352,10 +352,7 @@ export class QueueUnits implements Units {
     this.#options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
   }
 
-  /**
-   * Puts units into the queue again under their names. If a worker has one of them after all, it still needs this coordinator's consent, so no
-   * unit is processed twice.
-   */
+  /** Under their names. A worker that has one after all still needs this coordinator's consent, so no unit is processed twice. */
   async #putStuck(units: readonly QueueUnit[]): Promise<void> {
     for (const open of units) {
       this.#say('contains records as if a worker had them, but no worker has them; they are queued again');
