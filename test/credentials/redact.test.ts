@@ -189,7 +189,7 @@ describe('masking secrets', () => {
     const secrets = Array.from({ length: 100 }, (_, number) => `token-${number}-${(number * 7919).toString(36)}-abcdefgh`);
     const redactor = redactorOf(...secrets);
     expect(redactor.text(`a ${secrets.at(-1)} b ${secrets[0]} c`)).toBe('a *** b *** c');
-    const text = 'lorem ipsum dolor sit amet '.repeat(5_000);
+    const text = 'lorem ipsum dolor sit amet '.repeat(1_000);
     expect(redactor.text(text)).toBe(text);
   });
 
@@ -222,7 +222,7 @@ describe('masking secrets', () => {
 
   test('does not become slower with each new token of the same credential', () => {
     const redactor = createRedactor();
-    for (let index = 0; index < 500; index++) {
+    for (let index = 0; index < 150; index++) {
       const token = createHash('sha512').update(String(index)).digest('base64url').repeat(10).slice(0, 800);
       redactor.add(token, 'tokens');
       expect(redactor.text(`a... ${token}`)).toBe('a... ***');
@@ -318,7 +318,7 @@ describe('masking secrets', () => {
         const redactor = redactorOf(secret);
         expect(redactor.text(`${before}${encoded}${after}`)).not.toContain(encoded);
       }),
-      { numRuns: 300 },
+      { numRuns: 120 },
     );
   });
 });

@@ -185,7 +185,7 @@ describe('a run whose credits are used up', () => {
           if (result.ending === 'complete') expect(ended.size).toBe(30);
         },
       ),
-      { numRuns: 100 },
+      { numRuns: 40 },
     );
   });
 });

@@ -105,7 +105,7 @@ test('random flows write the same records in the same order, however long their 
       expect(await outcome(flow, { http, ...settings })).toEqual(plain);
       expect(await outcome(flow, { http, ...settings, clock: yieldingClock() })).toEqual(plain);
     }),
-    { numRuns: 8 },
+    { numRuns: 5 },
   );
 });
 
@@ -122,6 +122,6 @@ test('random flows never spend more than their credits, and write only finished 
       if (short.ending === 'complete') expect(short.rows).toEqual(plain.rows);
       else expect(short.ending).toBe('max-credits');
     }),
-    { numRuns: 12 },
+    { numRuns: 6 },
   );
 });

@@ -63,7 +63,7 @@ describe('the rows at both ends of a file', () => {
       fc.asyncProperty(parts, async ({ rows, first, last }) => {
         expect(await endsOf(await opened(kind, rows), first, last)).toEqual(cut(rows, first, last));
       }),
-      { numRuns: 60 },
+      { numRuns: 30 },
     );
   });
 

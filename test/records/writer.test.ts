@@ -268,7 +268,7 @@ describe('a record in a written file', () => {
         expect((await source).columns).toEqual(columns);
         expect((await itemsOf(source)).map(({ fields, failure }) => failure ?? [...fields])).toEqual(rows);
       }),
-      { numRuns: 200 },
+      { numRuns: 80 },
     );
   });
 
@@ -286,7 +286,7 @@ describe('a record in a written file', () => {
         const items = await itemsOf(openText(format, written(format, undefined, [rows]), { chunkSize }));
         expect(items.map(({ fields, failure }) => failure ?? membersOf(fields))).toEqual(rows.map((row) => membersOf(new Map(row))));
       }),
-      { numRuns: 150 },
+      { numRuns: 60 },
     );
   });
 });
