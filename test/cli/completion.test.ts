@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { type Finished, workplace } from '../helpers/cli.ts';
+import { vaultPlace } from '../helpers/light-vault.ts';
 import { nodeTypes } from '../helpers/node-types.ts';
 import { shell } from '../helpers/shell.ts';
 
@@ -110,10 +111,9 @@ test('bash completes the subcommands of keys, and the scopes of a new key', asyn
 });
 
 test('bash completes the names of saved credentials, connections and keys', async () => {
-  const place = await workplace();
+  const place = await vaultPlace();
   const { stdout: completion } = await place.automate(['completion', 'bash']);
-  const env = { AUTOMATE_VAULT_PASSPHRASE: 'a passphrase' };
-  await place.automate(['credentials', 'set', 'crm-token', '--backend', 'vault'], { stdin: 'sesame-7f3a', env });
+  await place.automate(['credentials', 'set', 'crm-token', '--backend', 'vault'], { stdin: 'sesame-7f3a', env: place.env });
   await place.automate(['connections', 'add', 'http', 'crm', '--base-url', 'https://crm.example.com', '--auth', 'none']);
   await place.automate(['keys', 'create', 'shop']);
   const offers = async (words: string) => {

@@ -8,6 +8,7 @@ import { textsToMask } from '../../../src/credentials/secret.ts';
 import { readAllFiles, workplace } from '../../helpers/cli.ts';
 import { flowProblems, onOneLine } from '../../helpers/flow-problems.ts';
 import { type Handler, httpServer, json } from '../../helpers/http-server.ts';
+import { vaultPlace } from '../../helpers/light-vault.ts';
 import { createSender } from '../sending.ts';
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -329,8 +330,8 @@ describe('a run with a JSON key file', () => {
 });
 
 test('credentials set stores a key file with several lines from stdin, and refuses other text with several lines', async () => {
-  const place = await workplace({});
-  const env = { AUTOMATE_VAULT_PASSPHRASE: 'open sesame vault' };
+  const place = await vaultPlace();
+  const { env } = place;
   const set = (stdin: string) => place.automate(['credentials', 'set', 'robot', '--backend', 'vault'], { stdin, env });
   expect(await set(pem)).toMatchObject({ code: 0 });
   expect(await set(`Bag Attributes\n    friendlyName: robot\n${pem}`)).toMatchObject({ code: 0 });
