@@ -23,7 +23,6 @@ import {
   table,
   textOf,
   until,
-  workerHere,
 } from '../helpers/queued-run.ts';
 import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../helpers/redis.ts';
 
@@ -243,7 +242,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
 
   test('begin no more records after the coordinator has died', async () => {
     const { redis, place, server, client, worker, run } = await queuedRun('', 500);
-    worker();
+    const said = textOf(worker());
     const { child, finished } = run();
     await until(() => server.requests.length > 4);
     child.kill('SIGKILL');
@@ -252,6 +251,7 @@ describe.skipIf(!hasRedis)(`the workers of a queue${unlessRedis}`, () => {
     for (const key of await keysOf(client)) await client.persist(key);
     const state = async () => JSON.parse((await place.automate(['status', '--queue', redis.url, '--json'])).stdout).runs[0].state;
     await until(async () => (await state()) === 'orphaned');
+    await until(() => said().includes(': its coordinator has not been seen for 15 s\n'));
     // After this wait, the records in progress have ended.
     await sleep(1500);
     const before = server.requests.length;
@@ -335,7 +335,7 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
     const place = await workplace({ 'flow.yaml': text, 'in.csv': table });
     const run = place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url]);
     await until(() => isWaiting(place, redis));
-    for (const token of tokens) workerHere(place, ['worker', '--queue', redis.url, '--lease', '5s'], { AUTOMATE_CREDENTIAL_API: token });
+    for (const token of tokens) place.start(['worker', '--queue', redis.url, '--lease', '5s'], { env: { AUTOMATE_CREDENTIAL_API: token } });
     return { place, server, redis, run };
   }
 
