@@ -34,6 +34,9 @@ interface Program {
 const idle: Program[] = [];
 let isRunning = false;
 
+/** The umask of this process. A server changes it, and several servers can run here at once. */
+const umask = process.umask();
+
 /** Matches variables that Node.js itself reads. */
 const ofNode = /^(?:NODE_|UV_|SSL_|XDG_|LC_|(?:HOME|LANG|TMPDIR|TZ)$)/;
 
@@ -82,7 +85,6 @@ export function startInProcess({ args, env, stdin }: Omit<Call, 'folder'>): Star
   const program = idle.pop() ?? load();
   const [stdout, stderr] = [collector(), collector()];
   const [printed, said] = [new PassThrough(), new PassThrough()];
-  const umask = process.umask();
   let hasEnded = false;
   const finished = begin(program, { args, env, stdin }, tee(stdout.stream, printed), tee(stderr.stream, said)).then((code) => {
     hasEnded = true;
