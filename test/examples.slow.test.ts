@@ -7,7 +7,7 @@ import { type Workplace, workplace } from './helpers/cli.ts';
 import { startExampleServer } from './helpers/example-server.ts';
 import { stdioServers } from './helpers/mcp/servers.ts';
 import { serving } from './helpers/serving.ts';
-import { shell } from './helpers/shell.ts';
+import { shell, typed } from './helpers/shell.ts';
 
 const examples = fileURLToPath(new URL('../examples/', import.meta.url));
 const bin = fileURLToPath(new URL('../bin/automate.js', import.meta.url));
@@ -63,11 +63,11 @@ test('every example has expected results', () => {
   expect(Object.keys(expected).sort()).toEqual(folders.sort());
 });
 
-/** Returns the command lines in an example's README, preceded by the variables that the README sets. */
-async function commandsOf(name: string): Promise<string[]> {
+/** Returns the command lines in an example's README, and the variables that the README sets. */
+async function typedIn(name: string) {
   const lines = (await readFile(join(examples, name, 'README.md'), 'utf8')).match(/(?<=^ {4}).*/gm) ?? [];
-  const settings = lines.filter((line) => line.startsWith('export '));
-  return lines.filter((line) => !settings.includes(line)).map((line) => [...settings, line].join('\n'));
+  const settings = lines.filter((line) => line.startsWith('export ')).map((line) => line.slice('export '.length).split('='));
+  return { commands: lines.filter((line) => !line.startsWith('export ')), env: Object.fromEntries(settings) };
 }
 
 /** Copies an example and starts servers for this copy alone, because the demo API remembers which records it has refused. */
@@ -107,12 +107,15 @@ test('the flows of all examples pass their flow tests', async () => {
 describe('an example in the folder examples', () => {
   test.each(folders.filter((name) => name !== 'serve'))("writes the expected files with its README's commands: %s", async (name) => {
     const place = await playground(name);
-    const commands = await commandsOf(name);
+    const { commands, env } = await typedIn(name);
     expect(commands).toHaveLength(expected[name]?.length ?? 0);
     for (const [index, { code, files }] of (expected[name] ?? []).entries()) {
-      const command = `cd ${name}\n${commands[index]}`;
-      const env: Record<string, string> = name === 'pipeline' ? { AUTOMATE: `node ${bin}` } : {};
-      const { stderr, ...finished } = await shell(place, command, env);
+      const command = commands[index] as string;
+      // Worker processes get the variables of this process.
+      const running = /^automate (?!.* --workers )/.test(command)
+        ? typed(place, command, { env, cwd: name })
+        : shell(place, `cd ${name}\n${command}`, { ...env, ...(name === 'pipeline' && { AUTOMATE: `node ${bin}` }) });
+      const { stderr, ...finished } = await running;
       expect({ ...finished, stderr }).toMatchObject({ code, stdout: '' });
       if (command.includes('--quiet') && code === 0) expect(stderr).toBe('');
       for (const [made, wanted] of Object.entries(files)) {
@@ -124,7 +127,7 @@ describe('an example in the folder examples', () => {
 
 test('the example "serve" responds to its README\'s curl commands', async () => {
   const place = await playground('serve');
-  const [, serve, create = '', ...curls] = await commandsOf('serve');
+  const [, serve, create = '', ...curls] = (await typedIn('serve')).commands;
   const { address } = await serving({}, { place, folder: 'serve/flows' });
   expect(serve).toBe('automate serve flows');
   const asked = curls.map((line) => line.replace('http://127.0.0.1:4020', address));

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { idRows } from '../helpers/asking.ts';
 import { readAllFiles, type Workplace } from '../helpers/cli.ts';
@@ -12,9 +11,9 @@ type Place = Workplace & { readonly env: Record<string, string> };
 const flow = 'nodes: [{ type: http, connection: crm, url: "/{{id}}", map: [name, echo], retry: { max: 0 } }]\n';
 
 /** Starts `connections login` without a browser, and follows the URL that it prints. Returns the result of the command. */
-async function logIn({ start, env }: Place, ...args: string[]) {
-  const { child, finished } = start(['connections', 'login', 'crm', '--no-browser', ...args], { env });
-  const [address] = await Promise.race([once(child.stdout as Readable, 'data'), finished.then(({ stderr }) => [stderr])]);
+async function logIn({ startHere, env }: Place, ...args: string[]) {
+  const { stdout, finished } = startHere(['connections', 'login', 'crm', '--no-browser', ...args], { env });
+  const [address] = await Promise.race([once(stdout, 'data'), finished.then(({ stderr }) => [stderr])]);
   const page = await followLogin(String(address).trim());
   return { ...(await finished), page };
 }
@@ -131,7 +130,7 @@ describe('an interactive login to an HTTP API', () => {
     const args = (file: string) => ['run', file, '--in', 'rows.csv', '--out', 'own.csv', '--force'];
     const before = await place.automate(args('own.yaml'), { env: place.env });
     expect([before.code, before.stderr]).toEqual([7, expect.stringContaining('automate connections login crm --flow own.yaml')]);
-    expect(await logIn(place, '--flow', 'own.yaml')).toMatchObject({ code: 0 });
+    expect(await logIn(place, '--flow', place.path('own.yaml'))).toMatchObject({ code: 0 });
     expect(await place.automate(args('own.yaml'), { env: place.env })).toMatchObject({ code: 0 });
     const other = await loginApi();
     await place.write('other.yaml', text(other.origin));

@@ -5,12 +5,13 @@ import { nodeText } from '../../src/connections/tool-server.ts';
 import { makeCertificates } from '../helpers/certificates.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { passphrase, vaultPlace } from '../helpers/light-vault.ts';
 import { loginServer } from '../helpers/mcp/login-server.ts';
 import { commandConnection, listeningServer, oddServer, stdioServers } from '../helpers/mcp/servers.ts';
 import { isAlive } from '../helpers/processes.ts';
 
 const everything = stdioServers.everything.join(' ');
-const vault = { AUTOMATE_VAULT_PASSPHRASE: 'correct horse' };
+const vault = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
 
 const certificates = makeCertificates();
 
@@ -165,7 +166,7 @@ describe('automate connections add mcp', () => {
   });
 
   test('reports that a credential has expired', async () => {
-    const place = await workplace();
+    const place = await vaultPlace();
     await place.automate(['credentials', 'set', 'old', '--expires', '2020-01-01'], { stdin: 'canary-7f3a\n', env: vault });
     const { code, stderr } = await place.automate(
       ['connections', 'add', 'mcp', 'x', '--url', 'http://127.0.0.1:9/mcp', '--auth', 'bearer', '--credential', 'old'],
@@ -479,7 +480,7 @@ describe('a login to an MCP server with a browser', () => {
   test('stores tokens that runs send only to this server, and refresh without another login', async () => {
     const server = await loginServer();
     const browser = '#!/bin/sh\nenv > "$HOME/browser.env"\ncurl -sSL "$1" >/dev/null\n';
-    const place = await workplace({ browser, 'rows.csv': 'id\n1\n' });
+    const place = await vaultPlace({ browser, 'rows.csv': 'id\n1\n' });
     await chmod(place.path('browser'), 0o755);
     const env = { ...vault, BROWSER: place.path('browser') };
     const added = await place.automate(addingWithLogin(server), { env });

@@ -17,7 +17,7 @@ test('memory use does not grow with the number of pages in a response', async ()
     expect((await place.read('out.csv')).split('\n')).toHaveLength(pages * 100 + 2);
     return Number(await place.read('peak'));
   };
-  const [few, many] = [await peakOf(200), await peakOf(1600)];
+  const [few, many] = [await peakOf(100), await peakOf(800)];
   expect(many / few).toBeLessThan(1.5);
 });
 

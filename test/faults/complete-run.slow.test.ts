@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { askedServer } from '../helpers/asking.ts';
+import { askedServer, csvOf } from '../helpers/asking.ts';
 import type { Finished, Workplace } from '../helpers/cli.ts';
 import { count, journal, placeFor, run } from '../helpers/resuming.ts';
 import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
@@ -34,6 +34,7 @@ describe.skipIf(!canTrace)(`a job that is killed with SIGKILL shortly before it 
   ])('completes without a request when it is started again (killed in the %s of %s, options: %j)', async (call, file, more) => {
     const server = await askedServer(0);
     const place = await placeFor(server);
+    await place.write('rows.csv', csvOf(100));
     const args = jobOf(place, ...more);
     const outputs = async () => [await place.read('out.csv'), await place.read('out.errors.csv')];
     expect((await place.automate(args)).code).toBe(4);

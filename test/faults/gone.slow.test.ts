@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { askedServer } from '../helpers/asking.ts';
-import { journal, killed, leftBehind, placeFor } from '../helpers/resuming.ts';
+import { askedServer, csvOf } from '../helpers/asking.ts';
+import { count, journal, killed, leftBehind, placeFor } from '../helpers/resuming.ts';
 import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
 
 /** Creates a workplace with the output of an earlier run. Since then, every tenth record has disappeared, and others have come. */
-async function secondDay(goneFile = 'gone.csv') {
+async function secondDay(goneFile = 'gone.csv', first = count) {
   const server = await askedServer(0);
   const place = await placeFor(server);
+  await place.write('rows.csv', csvOf(first));
   // The paths are absolute, as strace requires.
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv'), '--update'];
   args.push('--gone', place.path(goneFile), '--gone-key', 'id');
@@ -36,7 +37,7 @@ describe.skipIf(!canTrace)(`an "automate run --update --gone" that is killed wit
     ['rename', 'out.csv.automate-part'],
     ['unlink', journal],
   ])('leaves the old or the new files, and can be resumed (killed in the %s of %s)', async (call, file) => {
-    const { place, args, files, before, after } = await secondDay();
+    const { place, args, files, before, after } = await secondDay('gone.csv', 100);
     const strace = `strace -f -qq -o /dev/null -P '${place.path(file)}' -e trace=${call} -e inject=${call}:signal=KILL`;
     expect((await shell(place, `${strace} node "$AUTOMATE" ${args.join(' ')}`)).code).toBeNull();
     const [out, gone] = await files();

@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { askedServer } from '../helpers/asking.ts';
+import { askedServer, csvOf } from '../helpers/asking.ts';
 import { count, journal, killed, leftBehind, placeFor } from '../helpers/resuming.ts';
 import { canTrace, shell, unlessTraced } from '../helpers/shell.ts';
 
 /** Creates a workplace with the output of an earlier run with --update. Since then, the input has got new records and a new order. */
-async function secondDay() {
+async function secondDay(first = count) {
   const server = await askedServer(0);
   const place = await placeFor(server);
+  await place.write('rows.csv', csvOf(first));
   // The paths are absolute, as strace requires.
   const args = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', place.path('out.csv'), '--update'];
   expect((await place.automate(args)).code).toBe(4);
@@ -33,7 +34,7 @@ describe.skipIf(!canTrace)(`an "automate run --update" that is killed with SIGKI
     ['rename', 'out.csv.automate-part'],
     ['unlink', journal],
   ])('leaves the old or the new output, and the next run continues (killed in the %s of %s)', async (call, file) => {
-    const { place, args, files, before, after } = await secondDay();
+    const { place, args, files, before, after } = await secondDay(100);
     const strace = `strace -f -qq -o /dev/null -P '${place.path(file)}' -e trace=${call} -e inject=${call}:signal=KILL`;
     expect((await shell(place, `${strace} node "$AUTOMATE" ${args.join(' ')}`)).code).toBeNull();
     expect([before[0], after[0]]).toContain((await files())[0]);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll } from 'vitest';
+import { afterAll, onTestFinished } from 'vitest';
 
 const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) => existsSync(path));
 
@@ -30,6 +30,7 @@ let starting: Promise<Browser> | undefined;
 export async function openPage(url: string, { width = 1280, scheme = 'light' }: Look = {}): Promise<Page & { readonly said: string[] }> {
   starting ??= chromium.launch({ executablePath: executablePath ?? '', args: ['--no-sandbox'] });
   const context = await (await starting).newContext({ viewport: { width, height: 900 }, colorScheme: scheme });
+  onTestFinished(() => context.close());
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
   const said: string[] = [];

@@ -49,6 +49,8 @@ export interface RunOptions {
   readonly ownGroup?: boolean;
   readonly env?: Record<string, string>;
   readonly node?: readonly string[];
+  /** The folder in the workplace in which the command runs. */
+  readonly cwd?: string;
 }
 
 /** Turns off the compile cache, because it would be written to the home, where tests check what a run left behind. */
@@ -72,12 +74,16 @@ export async function workplace(files: Record<string, string | Buffer> = {}): Pr
     files: async () => (await readdir(folder)).filter((name) => name !== '.automate').sort(),
     automate(args, options = {}) {
       if (options.node || options.keepStdin || !canRunInProcess(options.env)) return place.start(args, options).finished;
-      return runInProcess({ args, folder, env: environment(options), stdin: options.stdin ?? '' });
+      return runInProcess({ args, folder: join(folder, options.cwd ?? ''), env: environment(options), stdin: options.stdin ?? '' });
     },
     startHere: (args, options = {}) => startInProcess({ args, env: environment(options), stdin: '' }),
     start(args, options = {}) {
       const env = environment(options);
-      const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], { cwd: folder, env, detached: options.ownGroup });
+      const child = spawn(process.execPath, [...(options.node ?? []), bin, ...args], {
+        cwd: join(folder, options.cwd ?? ''),
+        env,
+        detached: options.ownGroup,
+      });
       onTestFinished(() => void child.kill('SIGKILL'));
       child.stdin.on('error', () => {});
       child.stdin.write(options.stdin ?? '');

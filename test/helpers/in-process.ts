@@ -34,6 +34,9 @@ interface Program {
 const idle: Program[] = [];
 let isRunning = false;
 
+/** The umask of this process. A server changes it, and several servers can run here at once. */
+const umask = process.umask();
+
 /** Matches variables that Node.js itself reads. */
 const ofNode = /^(?:NODE_|UV_|SSL_|XDG_|LC_|(?:HOME|LANG|TMPDIR|TZ)$)/;
 
@@ -66,7 +69,8 @@ export async function runInProcess({ args, folder, env, stdin }: Call): Promise<
 
 /** A command that runs in this process while others run. */
 export interface StartedHere {
-  /** The stream of everything that the command prints to stderr. */
+  /** The streams of everything that the command prints. */
+  readonly stdout: Readable;
   readonly stderr: Readable;
   readonly finished: Promise<Finished>;
   /** Sends a signal as soon as the command listens to it. */
@@ -80,27 +84,20 @@ export interface StartedHere {
 export function startInProcess({ args, env, stdin }: Omit<Call, 'folder'>): StartedHere {
   const program = idle.pop() ?? load();
   const [stdout, stderr] = [collector(), collector()];
-  const printed = new PassThrough();
-  const umask = process.umask();
+  const [printed, said] = [new PassThrough(), new PassThrough()];
   let hasEnded = false;
-  const tee = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      stderr.stream.write(chunk);
-      printed.write(chunk);
-      done();
-    },
-  });
-  const finished = begin(program, { args, env, stdin }, stdout.stream, tee).then((code) => {
+  const finished = begin(program, { args, env, stdin }, tee(stdout.stream, printed), tee(stderr.stream, said)).then((code) => {
     hasEnded = true;
     process.umask(umask);
     return { code, stdout: stdout.text(), stderr: stderr.text() };
   });
   return {
-    stderr: printed,
+    stdout: printed,
+    stderr: said,
     finished,
     async kill(signal) {
       while (!hasEnded && program.process.listenerCount(signal) === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-      program.process.emit(signal, signal);
+      if (!hasEnded) program.process.emit(signal, signal);
     },
   };
 }
@@ -161,6 +158,17 @@ function load(): Program {
 
 function define(own: object, values: object): void {
   for (const [name, value] of Object.entries(values)) Object.defineProperty(own, name, { value, writable: true, configurable: true });
+}
+
+/** Returns a stream that writes everything to two streams. */
+function tee(one: Writable, other: Writable): Writable {
+  return new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      one.write(chunk);
+      other.write(chunk);
+      done();
+    },
+  });
 }
 
 function collector() {

@@ -57,7 +57,7 @@ export function servingHere(flows: Record<string, string>, options: ServingOptio
 }
 
 /** The process of a server, or a server in this process. */
-type Process = Omit<StartedHere, 'stderr'> & { readonly stderr: Readable | null; readonly pid?: number };
+type Process = Omit<StartedHere, 'stdout' | 'stderr'> & { readonly stderr: Readable | null; readonly pid?: number };
 
 async function started(
   flows: Record<string, string>,

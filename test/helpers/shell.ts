@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { split } from 'shlex';
-import { type Finished, noCompileCache, type Workplace } from './cli.ts';
+import { type Finished, noCompileCache, type RunOptions, type Workplace } from './cli.ts';
 
 const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
 
@@ -31,10 +31,10 @@ export async function shell(place: Workplace, script: string, env: Record<string
 }
 
 /** Runs a command line that the tool has printed, as if the user had typed it, but in the process of the test. */
-export function typed(place: Workplace, line: string): Promise<Finished> {
+export function typed(place: Workplace, line: string, options: RunOptions = {}): Promise<Finished> {
   const [command, ...args] = split(line);
   if (command !== 'automate') throw new Error(`expected a command line of automate, found ${line}`);
-  return place.automate(args);
+  return place.automate(args, options);
 }
 
 /** True if strace(1) can make system calls fail on this machine. */

@@ -1,13 +1,18 @@
 import { expect, test } from 'vitest';
 import { authTypes } from '../../src/core/auth/auth-types.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
+import { vaultPlace } from '../helpers/light-vault.ts';
 import { pageSession } from '../helpers/page-session.ts';
 import { servingHere as serving } from '../helpers/serving.ts';
 
-const env = { AUTOMATE_VAULT_PASSPHRASE: 'passphrase of the test', AUTOMATE_CREDENTIAL_BACKEND: 'vault' };
+/** Logs in to a server whose secrets are in a vault. */
+async function loggedIn() {
+  const place = await vaultPlace();
+  return pageSession(await serving({}, { place, env: { ...place.env, AUTOMATE_CREDENTIAL_BACKEND: 'vault' } }));
+}
 
 test('the form of the page has every type of authentication, with a field for each option', async () => {
-  const ask = await pageSession(await serving({}, { env }));
+  const ask = await loggedIn();
   const { types } = (await (await ask('/ui/auth-types', 'GET')).json()) as { types: { type: string; fields: { name: string }[] }[] };
   expect(types.map(({ type }) => type)).toEqual(authTypes.map(({ type }) => type));
   for (const { type, fields } of types) {
@@ -21,7 +26,7 @@ test('a connection with a signature and one with a login are added and tested', 
     if (path === '/login') return json(response, body.includes('canary-1') ? { token: 'canary-token-1' } : {}, 200);
     return json(response, {}, headers['x-signature'] || headers.authorization === 'Bearer canary-token-1' ? 200 : 401);
   });
-  const ask = await pageSession(await serving({}, { env }));
+  const ask = await loggedIn();
   const hmac = { type: 'hmac', credential: 'partner', of: '{path}', headers: 'X-Key=partner-17\nX-Signature={signature}' };
   const session = {
     type: 'session',
@@ -42,7 +47,7 @@ test.each([
   [{ type: 'session', login: 'canary' }, 'login: expected JSON'],
   [{ type: 'hmac', credential: 'c', of: '{pth}', headers: 'X={signature}' }, 'no placeholder {pth}'],
 ])('a form with %j is refused', async (auth, message) => {
-  const ask = await pageSession(await serving({}, { env }));
+  const ask = await loggedIn();
   const response = await ask('/ui/connections', 'POST', { type: 'http', name: 'x', url: 'https://x.example.com', auth });
   const text = await response.text();
   expect([response.status, text]).toEqual([400, expect.stringContaining(message)]);
@@ -50,7 +55,7 @@ test.each([
 });
 
 test('the page cannot send an existing secret to another server, also not as part of a login', async () => {
-  const ask = await pageSession(await serving({}, { env }));
+  const ask = await loggedIn();
   const first = {
     type: 'http',
     name: 'first',

@@ -72,7 +72,7 @@ test.each(['keys', 'key_values', 'usage', 'audit', 'idempotency', 'webhooks', 'd
     const database = new ServerDatabase(place.path('.automate'));
     database.write((open) => open.exec(`drop table ${table}`));
     database.close();
-    const { code, stderr } = await place.start(['serve', '.', '--port', '0']).finished;
+    const { code, stderr } = await place.automate(['serve', '.', '--port', '0']);
     expect([code, stderr]).toEqual([74, expect.stringContaining(`no such table: ${table}`)]);
     expect(stderr).toContain('put a backup of the file in its place');
   },

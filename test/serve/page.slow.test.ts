@@ -4,6 +4,7 @@ import { askingFlow } from '../helpers/asking.ts';
 import { axeProblems, hasBrowser, openPage, unlessBrowser } from '../helpers/browser.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { killRuns, ledgerIn, spend } from '../helpers/ledger.ts';
+import { vaultPlace } from '../helpers/light-vault.ts';
 import { linkOf, pageSession as session } from '../helpers/page-session.ts';
 import { type Serving, servingHere as serving } from '../helpers/serving.ts';
 
@@ -120,10 +121,8 @@ describe('the HTTP routes of the web page', () => {
     const api = await httpServer(({ headers }, response) =>
       json(response, {}, headers.authorization === 'Bearer right-secret' ? 200 : 401),
     );
-    const server = await serving(
-      {},
-      { env: { AUTOMATE_VAULT_PASSPHRASE: 'passphrase of the test', AUTOMATE_CREDENTIAL_BACKEND: 'vault' } },
-    );
+    const place = await vaultPlace();
+    const server = await serving({}, { place, env: { ...place.env, AUTOMATE_CREDENTIAL_BACKEND: 'vault' } });
     const ask = await session(server);
     const given = {
       type: 'http',

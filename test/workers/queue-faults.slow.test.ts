@@ -27,7 +27,6 @@ import {
   table,
   textOf,
   until,
-  workerHere,
 } from '../helpers/queued-run.ts';
 import { hasRedis, type RedisServer, redisServer, unlessRedis } from '../helpers/redis.ts';
 
@@ -361,7 +360,7 @@ describe.skipIf(!hasRedis)(`a queue's worker whose requests are all refused${unl
     const run = place.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--queue', redis.url]);
     await until(() => isWaiting(place, redis));
     for (const token of tokens) {
-      workerHere(place, ['worker', '--queue', redis.url, ...longLease], { AUTOMATE_CREDENTIAL_API: token });
+      place.start(['worker', '--queue', redis.url, ...longLease], { env: { AUTOMATE_CREDENTIAL_API: token } });
       // A worker takes four of the five units, so the next one also finds records.
       await until(() => hasSent(token));
     }

@@ -4,8 +4,9 @@ import type { RunShape } from '../../src/serve/shapes.ts';
 import { askedServer, askingFlow, csvOf } from '../helpers/asking.ts';
 import { workplace } from '../helpers/cli.ts';
 import { childrenOf } from '../helpers/processes.ts';
+import { workerHere } from '../helpers/queued-run.ts';
 import { hasRedis, redisServer, unlessRedis } from '../helpers/redis.ts';
-import { posting, type Serving, serving } from '../helpers/serving.ts';
+import { posting, type Serving, serving, servingHere } from '../helpers/serving.ts';
 
 const records = 300;
 
@@ -89,7 +90,7 @@ describe('automate serve --workers', () => {
     const [one, other] = [await askedServer(1), await askedServer(1)];
     const slow = (origin: string) => askingFlow(origin, ', rate: 1/m');
     const flows = { slow: slow(one.origin), fast: askingFlow(one.origin), lazy: slow(other.origin), quick: askingFlow(other.origin) };
-    const server = await serving(flows, { args: ['--workers', '2'] });
+    const server = await servingHere(flows, { args: ['--workers', '2'] });
     const key = server.key();
     await until(server, key, await started(server, key, 'slow', csvOf(1)), finished);
     await until(server, key, await started(server, key, 'fast', csvOf(60)), finished);
@@ -119,7 +120,7 @@ describe('automate serve --workers', () => {
   test('applies a rate limit to calls and runs of a flow together', async () => {
     const upstream = await askedServer(1);
     const flow = askingFlow(upstream.origin, ', rate: 50/s');
-    const server = await serving({ ask: flow }, { args: ['--workers', '2'] });
+    const server = await servingHere({ ask: flow }, { args: ['--workers', '2'] });
     const key = server.key({ rate: '1000/s' });
     const startedMs = performance.now();
     const run = await started(server, key, 'ask', csvOf(100));
@@ -137,7 +138,7 @@ describe('automate serve --workers', () => {
     const place = await workplace();
     const { mkdir } = await import('node:fs/promises');
     await mkdir(place.path('kept'));
-    const server = await serving({ ask: flow }, { place, args: ['--workers', '2', '--files', place.path('kept')] });
+    const server = await servingHere({ ask: flow }, { place, args: ['--workers', '2', '--files', place.path('kept')] });
     const key = server.key();
     const run = await started(server, key, 'ask', csvOf(3));
     expect(await until(server, key, run, finished)).toMatchObject({ counts: { written: 3 } });
@@ -151,18 +152,18 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
     const upstream = await askedServer(10);
     const release = upstream.hold();
     const flow = askingFlow(upstream.origin, ', concurrency: 8');
-    const server = await serving({ ask: flow }, { args: ['--queue', redis.url] });
+    const server = await servingHere({ ask: flow }, { args: ['--queue', redis.url] });
     const key = server.key();
     const run = await started(server, key, 'ask');
     expect(await until(server, key, run, ({ state, workers }) => state === 'running' && workers === 0)).toBeTruthy();
-    const workers = [1, 2].map(() => server.place.start(['worker', '--queue', redis.url]));
+    const workers = [1, 2].map(() => workerHere(server.place, ['worker', '--queue', redis.url]));
     await until(server, key, run, ({ workers }) => workers === 2);
     release();
     const ended = await until(server, key, run, finished);
     expect(ended).toMatchObject({ credits: records, counts: { read: records, failed: 42 } });
     expect(upstream.requests).toHaveLength(records);
     expect(await filesOf(server, key, run)).toEqual(await plainFiles(flow));
-    for (const { child } of workers) child.kill('SIGTERM');
+    for (const worker of workers) void worker.kill('SIGTERM');
     for (const { finished: worker } of workers) expect((await worker).code).toBe(0);
   });
 
@@ -170,9 +171,9 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
     const redis = await redisServer();
     const upstream = await askedServer(10);
     const flow = askingFlow(upstream.origin, ', concurrency: 2');
-    const server = await serving({ ask: flow }, { args: ['--queue', redis.url] });
+    const server = await servingHere({ ask: flow }, { args: ['--queue', redis.url] });
     const key = server.key();
-    server.place.start(['worker', '--queue', redis.url, '--lease', '5s']);
+    workerHere(server.place, ['worker', '--queue', redis.url, '--lease', '5s']);
     const run = await started(server, key, 'ask');
     await until(server, key, run, ({ counts }) => counts.read > 20);
     await redis.stop();
@@ -189,12 +190,12 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
   test("applies a flow's rate limit only until the run ends, even in workers that keep running", async () => {
     const redis = await redisServer();
     const upstream = await askedServer(1);
-    const server = await serving(
+    const server = await servingHere(
       { slow: askingFlow(upstream.origin, ', rate: 1/m'), fast: askingFlow(upstream.origin) },
       { args: ['--queue', redis.url] },
     );
     const key = server.key();
-    for (const _ of [1, 2]) server.place.start(['worker', '--queue', redis.url]);
+    for (const _ of [1, 2]) workerHere(server.place, ['worker', '--queue', redis.url]);
     for (const [flow, text] of [
       ['slow', csvOf(1)],
       ['fast', csvOf(60)],
@@ -206,15 +207,15 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
   test('has the same run ids as the output of `automate status` and of the workers', async () => {
     const redis = await redisServer();
     const upstream = await askedServer(20);
-    const server = await serving({ ask: askingFlow(upstream.origin, ', concurrency: 2') }, { args: ['--queue', redis.url] });
+    const server = await servingHere({ ask: askingFlow(upstream.origin, ', concurrency: 2') }, { args: ['--queue', redis.url] });
     const key = server.key();
-    const worker = server.place.start(['worker', '--queue', redis.url]);
+    const worker = workerHere(server.place, ['worker', '--queue', redis.url]);
     const arrived = new Promise<() => void>((resolve) => upstream.after(20, () => resolve(upstream.hold())));
     const run = await started(server, key, 'ask');
     const release = await arrived;
     const { stdout } = await server.place.automate(['status', '--queue', redis.url, '--json']);
     expect(JSON.parse(stdout).runs.map((one: { run: string }) => one.run)).toEqual([run.id]);
-    worker.child.kill('SIGTERM');
+    void worker.kill('SIGTERM');
     release();
     expect((await worker.finished).stderr).toMatch(
       new RegExp(`joined run ${run.id} of ask\n(.*\n)*left run ${run.id}: this worker stops\n`),
@@ -225,13 +226,13 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
     const redis = await redisServer();
     const upstream = await askedServer(20);
     const flow = askingFlow(upstream.origin, ', concurrency: 8');
-    const server = await serving({ ask: flow }, { args: ['--queue', redis.url] });
+    const server = await servingHere({ ask: flow }, { args: ['--queue', redis.url] });
     const key = server.key();
-    for (const _ of [1, 2]) server.place.start(['worker', '--queue', redis.url]);
+    for (const _ of [1, 2]) workerHere(server.place, ['worker', '--queue', redis.url]);
     const run = await started(server, key, 'ask');
     await until(server, key, run, ({ counts }) => counts.read > 20);
     expect((await server.end()).code).toBe(0);
-    const next = await serving({}, { place: server.place, args: ['--workers', '2'] });
+    const next = await servingHere({}, { place: server.place, args: ['--workers', '2'] });
     const ended = await until(next, key, run, finished);
     const repeated = [...upstream.calls].filter(([, times]) => times > 1);
     expect(repeated.filter(([id]) => Number(id) % 7 !== 0)).toEqual([]);
@@ -243,13 +244,13 @@ describe.skipIf(!hasRedis)(`automate serve --queue${unlessRedis}`, () => {
     const redis = await redisServer();
     const upstream = await askedServer(20);
     const flow = askingFlow(upstream.origin, ', concurrency: 2');
-    const server = await serving({ ask: flow }, { args: ['--queue', redis.url] });
+    const server = await servingHere({ ask: flow }, { args: ['--queue', redis.url] });
     const key = server.key();
-    server.place.start(['worker', '--queue', redis.url]);
+    workerHere(server.place, ['worker', '--queue', redis.url]);
     const run = await started(server, key, 'ask');
     await until(server, key, run, ({ counts }) => counts.read > 20);
     expect((await server.end()).code).toBe(0);
-    const next = await serving({}, { place: server.place, args: ['--queue', redis.url] });
+    const next = await servingHere({}, { place: server.place, args: ['--queue', redis.url] });
     await until(next, key, run, finished);
     expect(await filesOf(next, key, run)).toEqual(await plainFiles(flow));
   });
