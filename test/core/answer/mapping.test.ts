@@ -31,8 +31,15 @@ describe('a map without an array', () => {
   test('leaves a field empty if there is nothing at its path, and does not count the path as found', () => {
     expect(mapped(['a', 'b.c', 'd'], { a: null, b: 'x' })).toEqual({
       rows: [{ id: 1, a: null, 'b.c': null, d: null }],
-      found: [true, false, false],
+      found: ['empty', false, false],
     });
+  });
+
+  test('counts a path that leads only to null and empty values as empty', () => {
+    const body = { a: '', b: [], c: {}, d: 0, e: [{ x: null }, { x: 'y' }], f: [{ x: null }, { x: '' }] };
+    expect(mapped(['a', 'b', 'c', 'd'], body).found).toEqual(['empty', 'empty', 'empty', true]);
+    expect(mapped(['e[].x'], body).found).toEqual([true]);
+    expect(mapped(['f[].x'], body).found).toEqual(['empty']);
   });
 
   test('can contain $status, $headers and $body', () => {
