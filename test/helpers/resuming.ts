@@ -41,7 +41,7 @@ export async function killed(place: Workplace, server: AskedServer, calls: numbe
 }
 
 /** Returns how many records before the first unfinished one are in the journal. */
-export async function savedRecords(place: Workplace): Promise<number> {
+async function savedRecords(place: Workplace): Promise<number> {
   const text = await place.read(journal).catch(() => '');
   return Number([...text.matchAll(/"records":(\d+)/g)].at(-1)?.[1] ?? 0);
 }
