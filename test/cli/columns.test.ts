@@ -42,6 +42,12 @@ test('files keep the own names of columns, in every format', async () => {
   ]);
 });
 
+test('a flow can give a name to a single column', async () => {
+  const flow = 'columns: { first_name: First Name }\nnodes: [{ type: set, fields: { greeting: "Dear {{first_name}}" } }]\n';
+  const place = await workplace({ 'rows.csv': 'First Name\nAnn\n', 'flow.yaml': flow });
+  expect(await run(place, '--quiet')).toEqual({ code: 0, stdout: 'First Name,greeting\nAnn,Dear Ann\n', stderr: '' });
+});
+
 test('an errors file has them, too, and retry reads it', async () => {
   const failing: { name?: string } = { name: 'Bob' };
   const { place } = await placeWithApi(failing);

@@ -107,6 +107,15 @@ describe('an interactive login to an HTTP API', () => {
     expect(api.tokenRequests).toHaveLength(2);
   });
 
+  test('sends the client secret to no server that is not one of its hosts', async () => {
+    const { api, place } = await scene({ client: 'basic' }, '--client-credential', 'crm-client', '--client-auth', 'basic');
+    const set = ['credentials', 'set', 'crm-client', '--hosts', 'other.example'];
+    expect(await place.automate(set, { env: place.env, stdin: clientSecret })).toMatchObject({ code: 0 });
+    const { code, stderr } = await logIn(place);
+    expect([code, stderr]).toEqual([7, expect.stringContaining('"crm-client" can be sent only to other.example')]);
+    expect(api.tokenRequests).toEqual([]);
+  });
+
   test('finds the token server through openid-configuration', async () => {
     const { api, place, run } = await scene({ wellKnown: '/.well-known/openid-configuration' });
     expect(await logIn(place)).toMatchObject({ code: 0 });
