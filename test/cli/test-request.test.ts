@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compileMapping } from '../../src/core/answer/mapping.ts';
+import { compileMapping, type Found } from '../../src/core/answer/mapping.ts';
 import { parseJson } from '../../src/core/value/json.ts';
 import type { Value } from '../../src/core/value/value.ts';
 import { structureOf } from '../../src/preview/structure.ts';
@@ -54,9 +54,9 @@ function printedPaths(stdout: string): string[] {
 
 /** True if a map finds a value at the path. */
 function isFound(path: string, body: Value | undefined): boolean {
-  const found: boolean[] = [];
+  const found: Found[] = [];
   compileMapping([path], 'keep').apply(new Map(), { status: 200, header: () => undefined, body }, found);
-  return found[0] === true;
+  return Boolean(found[0]);
 }
 
 describe('automate test-request', () => {
