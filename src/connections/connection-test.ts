@@ -27,7 +27,7 @@ interface ConnectionTest {
   readonly ms: number;
   /** Credits spent; undefined if the connection has neither a limit nor a price. */
   readonly spent: number | undefined;
-  /** Why the connection does not work, and what to check. A 404 counts as working, because the server was reached. */
+  /** The reason why the connection does not work, and what to check. A 404 counts as working, because the server was reached. */
   readonly problem: AutomateError | undefined;
 }
 

@@ -15,7 +15,7 @@ export const noticeTargets = {
   },
 };
 
-/** How a run ended, as far as conditions of notices look at it. Undefined members are not known, because the run could not start. */
+/** The end of a run, as far as conditions of notices look at it. Undefined members are not known, because the run could not start. */
 export interface RunOutcome {
   readonly exitCode: number;
   readonly read?: number;

@@ -124,7 +124,10 @@ export class Calls {
     this.#answers = continues ? new AnswerWatch((event) => ports.report(event)) : undefined;
   }
 
-  /** Makes a call to a server. `known` is given if its kept answer was looked for before. Rejects with the Failure of the last attempt, or with Unfinished if the run ends first. */
+  /**
+   * Makes a call to a server. `known` is given if its kept answer was looked for before. Rejects with the Failure of the last attempt, or
+   * with Unfinished if the run ends first.
+   */
   async make<Result>(call: Call<Result>, caller: CallOwner, known?: AskedCall<Result>): Promise<Result> {
     const asked = known ?? (this.#kept && (await this.#kept.ask(call, caller)));
     if (asked?.found) return asked.found.result;

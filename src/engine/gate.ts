@@ -11,7 +11,7 @@ const lapseMs = 50;
 /** Starts that lie within this time in ms are reserved together. */
 const reservedMs = 20;
 
-/** If no start could be reserved, the process with the lowest rate might have ended, so starts are requested again after so many ms. */
+/** If no start could be reserved, the process with the lowest rate might have ended, so starts are requested again after this time in ms. */
 const askAgainMs = 1000;
 
 interface WaitingCalls {

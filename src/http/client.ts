@@ -46,7 +46,7 @@ export interface HttpTools {
 
 const maxRedirects = 10;
 
-/** What clients have obtained or learned in order to authenticate requests. */
+/** Everything that clients have obtained or learned in order to authenticate requests. */
 export interface RequestAuth {
   readonly tokens: AccessTokens;
   readonly signers: RequestSigners;

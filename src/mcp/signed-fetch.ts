@@ -56,7 +56,7 @@ async function fetchForLogin({ fetchNamed }: Fetches, url: URL, init: RequestIni
   throw new Failure('request', `expected an https URL for the login, found http://${host}`, { sent: false });
 }
 
-/** What is computed for a request is masked in all output, because the answer is a stream. */
+/** Everything that is computed for a request is masked in all output, because the answer is a stream. */
 async function sendWithSigner(
   request: SignedRequest,
   signer: RequestSigner | undefined,

@@ -71,7 +71,7 @@ class JoinedText {
     this.length += text.length;
   }
 
-  /** Where the joined text will end in the file, in bytes of uncompressed text. */
+  /** The end of the joined text in the file, in bytes of uncompressed text. */
   place(): number {
     this.#countedBytes += Buffer.byteLength(this.#text);
     this.#counted.push(this.#text);

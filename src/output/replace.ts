@@ -19,7 +19,7 @@ export function partPath(path: string): string {
   return `${realFile(path)}.automate-part`;
 }
 
-/** Where a run with --replace that ends early and cannot be resumed moves its part files, next to the old files. */
+/** The place to which a run with --replace that ends early and cannot be resumed moves its part files, next to the old files. */
 export function unfinishedPlan(plan: OutputPlan): OutputPlan {
   const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
   const { out, errors } = plan;

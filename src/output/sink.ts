@@ -15,7 +15,7 @@ export interface Sink {
   readonly written: Written;
 }
 
-/** What a run has written to a file. A later run compares this with the file to detect changes by others. */
+/** The output that a run has written to a file. A later run compares this with the file to detect changes by others. */
 export interface Written {
   readonly bytes: number;
   /** CRC-32 of the file's bytes. */

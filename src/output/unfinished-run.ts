@@ -19,7 +19,7 @@ export interface RetryClaim {
 }
 
 /**
- * What is on disk for an output. Two files decide: the log of a run that is under way (`OUT.automate-run`), and the truth about the finished
+ * The files on disk for an output. Two files decide: the log of a run that is under way (`OUT.automate-run`), and the truth about the finished
  * output (`OUT.automate`). No other file is asked.
  *
  * | state      | output    | log                     | truth                                                |

@@ -24,7 +24,7 @@ export interface RecordFormat {
   isBegunBy?(characters: string): boolean;
   /** The four bytes with which an archive begins, in Latin-1. */
   readonly firstBytes?: string;
-  /** How text is read; undefined for a format whose files are archives, which are read whole and cannot be continued. */
+  /** The way in which text is read; undefined for a format whose files are archives, which are read whole and cannot be continued. */
   readonly text?: TextFormat;
   openArchive?(input: Input, options: ArchiveOptions): Promise<OpenArchive>;
   /** `columns` are those of the output, and empty if there are no records. */

@@ -3,7 +3,7 @@ import { isErrorField } from '../core/record.ts';
 import { freeName, shortName } from '../core/text/suggest.ts';
 import { type InputFault, inputError, longNameError, type TableHeader } from './record-reader.ts';
 
-/** Where the names of a table's columns are. Without both, they are in the first row that is not empty. */
+/** The place of the names of a table's columns. Without both, they are in the first row that is not empty. */
 export interface HeaderPlace {
   /** The 1-based line of a text, or row of a sheet. What stands above is skipped. */
   readonly headerLine?: number;

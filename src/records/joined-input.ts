@@ -33,7 +33,7 @@ interface Checked extends Pick<RecordSource, 'format' | 'header' | 'columns' | '
 class JoinedInputs {
   readonly #paths: readonly string[];
   readonly #open: Open;
-  /** Where reading begins. In a resumed run, earlier files are already finished. */
+  /** The position where reading begins. In a resumed run, earlier files are already finished. */
   readonly #start: number;
   readonly #from: Position | undefined;
   readonly #headerLine: number | undefined;

@@ -25,7 +25,7 @@ export interface SourceOptions extends TableForm {
   readonly records?: string;
   /** In a workbook; undefined for the first visible sheet. */
   readonly sheet?: string;
-  /** Where to resume reading; undefined for the beginning. */
+  /** The position to resume reading; undefined for the beginning. */
   readonly from?: Position;
   readonly stdin: NodeJS.ReadableStream;
   /** For messages. The default is `<stdin>`. */
@@ -49,7 +49,7 @@ export interface RecordSource {
   readonly columns: readonly string[] | undefined;
   /** Without columns, all fields in the records read so far. Undefined if no record could be read. */
   readonly firstFields: readonly string[] | undefined;
-  /** What the user should know about the input. More can follow while it is read. */
+  /** Notes for the user about the input. More can follow while it is read. */
   readonly notes: readonly InputNote[];
   /** Reads at most one chunk ahead. Called only once. Throws an AutomateError (`input`) if the rest cannot be read or has changed. */
   read(): AsyncGenerator<readonly Item[]>;

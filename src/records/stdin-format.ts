@@ -6,7 +6,7 @@ import { encodingOf } from './utf8.ts';
 /** After this much whitespace, stdin is assumed to be CSV. */
 const maxBlankBytes = 65_536;
 
-/** What the user's options say about stdin. */
+/** The user's options about stdin. */
 interface NamedFacts {
   readonly encoding?: string;
   readonly kind?: Format['kind'];

@@ -79,7 +79,7 @@ function firstMember(zip: string): string | undefined {
   return zip.length > 30 && zip.length >= 30 + length ? zip.slice(30, 30 + length) || undefined : undefined;
 }
 
-/** What the archives of office programs begin with. */
+/** The first bytes of the archives of office programs. */
 const workbookMember = /^(?:\[Content_Types\]\.xml$|_rels\/|xl\/|docProps\/|customXml\/|mimetype$|META-INF\/)/;
 
 /** The first bytes of .zip and .xlsx files, and of .xls files. */

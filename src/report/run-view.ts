@@ -50,7 +50,7 @@ export interface RunView {
   /** Rows in the output, which can be more or fewer than the records in `counts`. */
   readonly outputRecords?: number;
   readonly errorRecords?: number;
-  /** Why a run that replaces its output has kept the old one. */
+  /** The reason why a run that replaces its output has kept the old one. */
   readonly keptBecause?: string;
   /** Records of the old output that are no longer in the input, of all of its records, and the file with their rows. */
   readonly gone?: {
@@ -299,7 +299,7 @@ const endings: Record<EndingCode, string> = {
   failed: 'ended by an error',
 };
 
-/** What is known only when a run has ended. */
+/** The facts that are known only when a run has ended. */
 export interface RunEnd extends Pick<RunView, 'keptBecause' | 'attributions'> {
   readonly exitCode: number;
   readonly problem?: string;

@@ -44,7 +44,7 @@ interface FolderEntry {
   readonly file: string;
   readonly path: string;
   readonly isLink: boolean;
-  /** Why a file with this name is not served; undefined if it is served. */
+  /** The reason why a file with this name is not served; undefined if it is served. */
   readonly reason: string | undefined;
 }
 

@@ -72,7 +72,7 @@ export function completeAlready(earlier: CompleteRun): RunResult {
   };
 }
 
-/** Why a run with `replace` has not replaced its output. Undefined if it has, and for a run without `replace`. */
+/** The reason why a run with `replace` has not replaced its output. Undefined if it has, and for a run without `replace`. */
 function keptReason({ request, output, claim }: OpenRun, ending: Ending): string | undefined {
   if (!request.options.replace || request.files.isStreamed) return undefined;
   if (ending !== 'complete' && !canResume(request.files)) {

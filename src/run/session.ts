@@ -51,7 +51,7 @@ interface RunSpendings {
   readonly isFree?: boolean;
 }
 
-/** What runs, tests and lookups need from outside the engine: ports, secrets and credits. */
+/** Everything that runs, tests and lookups need from outside the engine: ports, secrets and credits. */
 export interface Session {
   readonly ports: WiredPorts;
   readonly credentials: FlowSecrets;

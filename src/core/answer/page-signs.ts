@@ -68,7 +68,7 @@ export interface Count extends Member {
   readonly beside: string;
 }
 
-/** What says that there are more pages: a flag, and a value that leads to the next one, or only one of these, or counts. */
+/** The signs that there are more pages: a flag, and a value that leads to the next one, or only one of these, or counts. */
 export interface Signs {
   readonly flag?: Flag;
   readonly next?: Member;

@@ -76,7 +76,7 @@ function jsonIn(text: string): unknown {
   return value;
 }
 
-/** How requests with the authentication are sent. */
+/** The way in which requests with the authentication are sent. */
 export interface AuthUse {
   readonly allowHttp: boolean;
   /** The origin of the requests. Undefined if it is not valid, or depends on the record. */

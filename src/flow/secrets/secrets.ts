@@ -23,7 +23,7 @@ export interface LiteralSecret extends Carried {
   readonly owner: SecretOwner;
 }
 
-/** Where a secret was found: a description for messages, and the part of the request that would contain it. */
+/** The place of a secret: a description for messages, and the part of the request that would contain it. */
 interface Carried {
   readonly found: string;
   readonly carrier: SecretCarrier;

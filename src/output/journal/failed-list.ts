@@ -32,7 +32,7 @@ export interface FailedList {
   };
 }
 
-/** What the run provides. The other fields are taken from the run's journal. */
+/** The fields that the run provides. The other fields are taken from the run's journal. */
 export type ListOfRun = Omit<FailedList, 'run' | 'identity'>;
 
 export interface FoundFailures extends FailedList {

@@ -16,7 +16,7 @@ export interface Checkpoint {
   readonly records: number;
   /** Finished records after the first unfinished one. With --unordered, records are written in the order in which they finish. */
   readonly beyond: readonly (readonly [number, number])[];
-  /** Where a resumed run continues to read: `offset` is the number of bytes before it, and `line` the number of lines. */
+  /** The position where a resumed run continues to read: `offset` is the number of bytes before it, and `line` the number of lines. */
   readonly offset: number;
   readonly line: number;
   /** The 0-based index of the input file with this position; undefined if there is only one. */

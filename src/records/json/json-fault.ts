@@ -7,7 +7,7 @@ interface JsonFault {
   readonly message: string;
 }
 
-/** What must come next, as worded in error messages. `next` is empty, because what is allowed then depends on the open brackets. */
+/** The text that must come next, as worded in error messages. `next` is empty, because what is allowed then depends on the open brackets. */
 export const expectations = {
   value: 'a value',
   'value or ]': 'a value or "]"',
@@ -18,7 +18,7 @@ export const expectations = {
   quote: 'a closing quote',
   escape: 'an escape such as \\n or \\u00e9',
 };
-/** What must come next in JSON text. */
+/** The text that must come next in JSON. */
 export type Expectation = keyof typeof expectations;
 
 /** The first error (RFC 8259) or too deep value: JSON.parse often gives no position. Messages call the end of the text `end`. */

@@ -5,7 +5,7 @@ import { maxDepth, writtenNames } from '../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
 import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
 
-/** What does not depend on the record's position in the input. */
+/** The part that does not depend on the record's position in the input. */
 export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;
 
 /** Leaves out the fields that an errors file adds. `text` is the object's JSON, which determines the order of the fields. */

@@ -4,7 +4,7 @@ import { numberText, plainNumber } from './number-text.ts';
 import { maxCellLength, TextCollector, unescaped, type Workbook } from './workbook.ts';
 import type { XmlHandler } from './xml.ts';
 
-/** Why a row cannot be used. `column` is a name such as `AB`. */
+/** The reason why a row cannot be used. `column` is a name such as `AB`. */
 export interface CellProblem {
   readonly column: string;
   readonly message: string;

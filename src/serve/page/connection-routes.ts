@@ -235,7 +235,7 @@ function testOne(connection: CompiledConnection, server: Server): TestOfConnecti
   };
 }
 
-/** Where the user or the operator can change a setting that might be wrong. */
+/** The place where the user or the operator can change a setting that might be wrong. */
 const settingChecks: Readonly<Record<ConnectionSetting, string>> = {
   authority: 'its certificate authority, which automate serve takes with --cacert FILE',
   auth: 'the authentication that is chosen for it: a bearer token with its credential, or a login by automate connections add',

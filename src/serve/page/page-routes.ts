@@ -154,7 +154,7 @@ function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 
   return sums(spent, by).map((sum) => ({ name: sum[by], credits: sum.credits }));
 }
 
-/** What API keys have spent on each day of this month, by the server's usage counts, because the ledger only counts months. */
+/** The credits that API keys have spent on each day of this month, by the server's usage counts, because the ledger only counts months. */
 function daysOf({ keys: { usageStore, usage } }: Server, month: string): Billing['days'] {
   const counts = [...usageStore.read({ month }), ...usage.pending()];
   const today = new Date().getUTCDate();

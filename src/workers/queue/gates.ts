@@ -97,7 +97,7 @@ export class RedisGates {
     return { count: reservedCount, inMs: reservedCount > 0 ? inUs / 1000 - lateMs : inUs / 1000, intervalMs };
   }
 
-  /** How much longer than usual Redis took. After a faster reply, the usual time drops at once; after a slower reply, it rises slowly. */
+  /** The time that Redis took longer than usual. After a faster reply, the usual time drops at once; after a slower reply, it rises slowly. */
   #lateness(tripMs: number): number {
     const usualMs = this.#tripMs ?? tripMs;
     this.#tripMs = Math.min(tripMs, usualMs + (tripMs - usualMs) / 10);

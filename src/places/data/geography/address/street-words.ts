@@ -53,8 +53,8 @@ export const directions = list('n s e w ne nw se sw');
 export const streetArticles = list('of the de la le du des d del el los las di della do da dos van den der l');
 
 /**
- * What people write in a field for a town although it means no town, or every place. Some villages have these names, too. All are in the
- * normalized form that `placeKey` returns.
+ * Words that people write in a field for a town although they mean no town, or every place. Some villages have these names, too. All are
+ * in the normalized form that `placeKey` returns.
  */
 const vagueNames: ReadonlySet<string> = new Set(
   `home, at home, zuhause, daheim, casa, thuis, hjemme, hemma, domicile, earth, planet earth, erde, terre, tierra, terra, world, worldwide, whole world,

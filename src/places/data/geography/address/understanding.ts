@@ -130,8 +130,8 @@ const cityShare = 0.005;
 const rivalShare = 0.1;
 
 /**
- * How likely an address in a place has a number that looks like a postcode, for each value of `PostcodeFit`. The postcodes of a place are few
- * of its country's, so the country alone is weak evidence. A four-digit number may also be a year or a house number.
+ * The likelihood that an address in a place has a number that looks like a postcode, for each value of `PostcodeFit`. The postcodes of a
+ * place are few of its country's, so the country alone is weak evidence. A four-digit number may also be a year or a house number.
  */
 const likelihoods = { long: [0.002, 0.005, 0.05, 1], short: [0.05, 0.05, 0.3, 1] } as const;
 
