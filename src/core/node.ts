@@ -139,13 +139,16 @@ export interface BuildContext {
   missing(options: readonly string[], message: string): void;
   warn(at: ValuePath, message: string): void;
   /**
-   * Warns if a comparison in an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the name that a field
-   * had before the node; undefined if the node renames no fields.
+   * Warns if a comparison in an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the
+   * name that a field had before the node; undefined if the node renames no fields.
    */
   warnOfCells(at: ValuePath, expression: Expression<unknown>, nameBefore?: (field: string) => string): void;
 }
 
-/** Thrown if a node needs its code or data, and they are not in memory. The caller loads it and compiles again, because building is synchronous. */
+/**
+ * Thrown if a node needs its code or data, and they are not in memory. The caller loads it and compiles again, because building is
+ * synchronous.
+ */
 export class DataNeeded extends Error {
   /** `folder` contains the data that is embedded in the program. */
   constructor(readonly load: (folder: string) => Promise<void>) {

@@ -159,7 +159,10 @@ export interface KeptQuestion {
   readonly parts?: readonly KeptQuestion[];
   /** True for one of the `parts`. */
   readonly isPart?: boolean;
-  /** The number of times that an answer is used: `once`; `last` is once, and a poll keeps only its last answer; `always` for a node with a cache. */
+  /**
+   * The number of times that an answer is used: `once`; `last` is once, and a poll keeps only its last answer; `always` for a node with a
+   * cache.
+   */
   readonly use: 'once' | 'last' | 'always';
 }
 
@@ -187,7 +190,10 @@ export interface BatchPart {
 /** `secret`: a secret would have to be masked in it. `full`: the file has reached its maximum size, or cannot be written. */
 export type Keeping = 'kept' | 'secret' | 'full';
 
-/** The answers that earlier runs have kept for an output, and those that this run keeps for later runs. Nothing that this run keeps is found by it. */
+/**
+ * The answers that earlier runs have kept for an output, and those that this run keeps for later runs. Nothing that this run keeps is found
+ * by it.
+ */
 export interface Answers {
   /** True if the run sends nothing: a request without a kept answer fails. */
   readonly isReplay: boolean;

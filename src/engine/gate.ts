@@ -67,7 +67,10 @@ export class Turns {
   }
 }
 
-/** Limits how fast calls with one credential reach one origin, also at a pace that refusals teach. Pauses after a Retry-After. All runs share it and take turns. */
+/**
+ * Limits how fast calls with one credential reach one origin, also at a pace that refusals teach. Pauses after a Retry-After. All runs
+ * share it and take turns.
+ */
 export class Gate {
   readonly turns = new Turns();
   readonly #clock: Clock;

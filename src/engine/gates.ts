@@ -97,8 +97,8 @@ export class RunGates implements SlotUser {
   }
 
   /**
-   * Resolves when the call may start, with the slots of which it occupies one until `free`. Of the waiting calls, the call with the lowest record number starts first. A call
-   * occupies no slot while it waits. Rejects with Unfinished if the run no longer admits the call.
+   * Resolves when the call may start, with the slots of which it occupies one until `free`. Of the waiting calls, the call with the lowest
+   * record number starts first. A call occupies no slot while it waits. Rejects with Unfinished if the run no longer admits the call.
    */
   enter(call: LimitedCall, waiting: WaitingCall): Promise<Slots> {
     if (!this.#phase.admits(waiting.record, waiting.stage)) return Promise.reject(new Unfinished());

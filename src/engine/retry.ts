@@ -9,7 +9,10 @@ export function waitBeforeRetry(policy: RetryPolicy, attempts: number, failure: 
   return policy.jitter ? delay / 2 + (delay / 2) * random() : delay;
 }
 
-/** The only place that decides whether a call is tried again, after `attempts` that count. Undefined if the next attempt follows after `waitMs`. */
+/**
+ * The only place that decides whether a call is tried again, after `attempts` that count. Undefined if the next attempt follows after
+ * `waitMs`.
+ */
 export function finalFailure(
   policy: RetryPolicy,
   failure: Failure,

@@ -201,7 +201,10 @@ export class UnitPassage implements Passage {
     for (const { record, failure } of held) record.reject(isUnreachable ? new Unfinished() : failure);
   }
 
-  /** A worker asks for this. If no server responds there, and not just at one step of a `first` node, the run still continues if a server has responded for any record. */
+  /**
+   * A worker asks for this. If no server responds there, and not just at one step of a `first` node, the run still continues if a server
+   * has responded for any record.
+   */
   #close({ phase, reason }: Closing): void {
     if (reason?.ending === 'unreachable' && !reason.step && this.#hasAnswer) return;
     this.#tools.phase.advance(phase, reason);

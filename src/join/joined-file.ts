@@ -28,7 +28,10 @@ export interface JoinOptions {
   readonly most: number;
 }
 
-/** The columns of a file; undefined if it has no records, and records of its format have no common columns. Or the reason why it cannot be read. */
+/**
+ * The columns of a file; undefined if it has no records, and records of its format have no common columns. Or the reason why it cannot be
+ * read.
+ */
 export type JoinedHead =
   | { readonly columns: readonly string[] | undefined; readonly textCells: boolean }
   | { readonly error: AutomateError };

@@ -19,7 +19,10 @@ const maxLength = 64 * 1024 * 1024;
 
 const blockBytes = 1024 * 1024;
 
-/** The numbers that are kept of each row: its place in the text, the lengths of key and row in bytes, the key's hash, and the next row in its slot. */
+/**
+ * The numbers that are kept of each row: its place in the text, the lengths of key and row in bytes, the key's hash, and the next row in
+ * its slot.
+ */
 const numbersOfRow = 5;
 
 /** A hash table in blocks outside of the heap, so that a row costs little more than its text, and garbage collection has nothing to do. */
@@ -214,7 +217,10 @@ export class DiskRowsWriter {
     if (this.#waiting.length >= rowsInStep) this.#write();
   }
 
-  /** `isShared`: other processes will open the database by its path. Otherwise its folder is removed now, so that a crash leaves nothing behind. */
+  /**
+   * `isShared`: other processes will open the database by its path. Otherwise its folder is removed now, so that a crash leaves nothing
+   * behind.
+   */
   end(isShared: boolean): { readonly rows: DiskRows; readonly path: string } {
     this.#write();
     this.#database.exec('COMMIT');

@@ -41,9 +41,9 @@ interface RunToMove extends JournalEnd {
 }
 
 /**
- * Moves the part files of errors file, gone file, truth and output into place, and removes the journal. If no record failed, deletes the old errors
- * file. If the process is killed, a further call does the rest: see `FoundOutput`. Throws an AutomateError (`output`) if a file cannot be
- * written.
+ * Moves the part files of errors file, gone file, truth and output into place, and removes the journal. If no record failed, deletes the
+ * old errors file. If the process is killed, a further call does the rest: see `FoundOutput`. Throws an AutomateError (`output`) if a file
+ * cannot be written.
  */
 export async function finishRun(out: string, { identity, hasTruth, failed }: RunToMove): Promise<void> {
   const journal = journalPath(realFile(out));

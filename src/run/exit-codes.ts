@@ -2,7 +2,10 @@ import { constants } from 'node:os';
 import type { Ending } from '../core/event.ts';
 import { AutomateError, type ErrorKind } from '../core/failure.ts';
 
-/** The exit code for each kind of error, and for each kind of normal ending. Documented in the README and in `automate run --help` and in `run --help`. */
+/**
+ * The exit code for each kind of error, and for each kind of normal ending. Documented in the README and in `automate run --help` and in
+ * `run --help`.
+ */
 export const exitCodes = {
   success: 0,
   bug: 1,

@@ -21,7 +21,8 @@ const fileVariable = /^(?:AUTOMATE_\w+_FILE|SSL_CERT_FILE|NODE_EXTRA_CA_CERTS)$/
 
 /**
  * Returns the files and folders that the records of a flow can neither send nor save to: the flow and the other flows in its folder, the
- * files that it reads, the programs and scripts that it starts, and automate's home folder. Paths often come from records, and records from other people. Empty if the flow uses no files.
+ * files that it reads, the programs and scripts that it starts, and automate's home folder. Paths often come from records, and records from
+ * other people. Empty if the flow uses no files.
  */
 export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }: FlowSurroundings): Promise<readonly ReservedPath[]> {
   if (!usesFiles(plan)) return [];

@@ -194,7 +194,10 @@ function nextLines({ next }: RunView, colors: ChalkInstance): string[] {
   return next.map(({ why, command }) => `  ${why}:\n    ${colors.cyan(command)}`);
 }
 
-/** Names servers that were never reached, and paths to the next page that were never found. If records failed, also has the counts, the first failure of each group, and the next steps. */
+/**
+ * Names servers that were never reached, and paths to the next page that were never found. If records failed, also has the counts, the
+ * first failure of each group, and the next steps.
+ */
 export function quietText(view: RunView, colors: ChalkInstance): string {
   const warnings = [...unansweredLines(view, colors), ...neverFoundLines(view, colors)];
   if (view.exitCode === 0) return warnings.map((line) => line.slice(2)).join('\n');

@@ -32,7 +32,8 @@ class CelLibrary {}
 
 /**
  * Registers the functions that the CEL library lacks. Names and meanings follow cel-go's extensions
- * (github.com/google/cel-go/blob/master/ext/README.md). The exceptions are `now`, `round`, null in place of an optional value, and the libraries that cel-go lacks.
+ * (github.com/google/cel-go/blob/master/ext/README.md). The exceptions are `now`, `round`, null in place of an optional value, and the
+ * libraries that cel-go lacks.
  */
 export function registerFunctions(environment: Environment): Environment {
   for (const name of Object.keys(libraries)) {

@@ -21,8 +21,8 @@ interface Evaluator {
 }
 
 /**
- * `has(a)`, `has(a.b.c)` and `has(a[0].b)`: true if nothing on the path is missing or null. CEL's own `has` fails for a member of null and is true for a
- * null member, but most APIs write null for nothing.
+ * `has(a)`, `has(a.b.c)` and `has(a[0].b)`: true if nothing on the path is missing or null. CEL's own `has` fails for a member of null and
+ * is true for a null member, but most APIs write null for nothing.
  */
 export function presenceTest({ args }: Pick<PresenceCall, 'args'>): object {
   return { args, typeCheck, evaluate, async: false };

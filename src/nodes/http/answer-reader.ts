@@ -58,7 +58,8 @@ function httpAnswer(response: HttpResponse, body: Value | undefined): HttpAnswer
 }
 
 /**
- * Reads a body. If the flow lists a status outside 2xx, such as 404, its answer is often a page of the server, which has nothing for the map. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
+ * Reads a body. If the flow lists a status outside 2xx, such as 404, its answer is often a page of the server, which has nothing for the
+ * map. If the body is not JSON, and the request did not ask for JSON, the failure says how to get JSON, or how to read XML. */
 function readOrAdvise(options: HttpOptions, parts: ReadParts, response: HttpResponse, request: HttpRequest): Value | undefined {
   try {
     return neededBody(options, parts, response);

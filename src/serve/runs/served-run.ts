@@ -72,8 +72,8 @@ export class ServedRun {
   }
 
   /**
-   * Changes the state of the run. The check and the change are synchronous, so nothing can happen between them. `saved` resolves when the change is on
-   * disk. Throws a Problem (`run-state`) if the run cannot change to that state.
+   * Changes the state of the run. The check and the change are synchronous, so nothing can happen between them. `saved` resolves when the
+   * change is on disk. Throws a Problem (`run-state`) if the run cannot change to that state.
    */
   move(state: ServedRunState, changes: Partial<StoredRun> = {}): void {
     const from = this.stored.state;

@@ -101,7 +101,8 @@ export class QueueRedis {
 
   /**
    * Executes a command. While Redis is unreachable, full or starting, waits and retries, so Redis may execute the command twice. Throws an
-   * AutomateError (`credential`) if the rights of the Redis user are too few, and all other errors as they are. Once the connections are closed, a command that fails never settles. Notes if Redis temporarily refuses the command.
+   * AutomateError (`credential`) if the rights of the Redis user are too few, and all other errors as they are. Once the connections are
+   * closed, a command that fails never settles. Notes if Redis temporarily refuses the command.
    */
   async insist<Result>(command: () => Promise<Result>): Promise<Result> {
     for (let wasRefused = false; ; ) {

@@ -8,7 +8,10 @@ export interface Seal {
   fits(fingerprint: string): boolean;
   /** `about` is the context, such as the run and the unit. The text can be unsealed only with the same context. */
   seal(text: string, about: string): Buffer;
-  /** Undefined if the bytes were changed, or were sealed for a different context or with a different key, or if the text is longer than `maxBytes`. */
+  /**
+   * Undefined if the bytes were changed, or were sealed for a different context or with a different key, or if the text is longer than
+   * `maxBytes`.
+   */
   unseal(bytes: Uint8Array, about: string, maxBytes?: number): string | undefined;
   /** Undefined if the text cannot be unsealed or is not JSON. */
   unsealValue(bytes: Uint8Array, about: string, maxBytes?: number): unknown;
