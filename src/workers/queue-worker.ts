@@ -146,6 +146,8 @@ export class QueueWorker {
       await this.#lookAtRuns();
       this.#endIfIdle();
     } catch (error) {
+      // A worker that was never shown would wait for ever.
+      if (!this.#beat) redis.throwIfDenied(error as Error);
       // Redis cannot be reached or is full, or refuses something for good. The next heartbeat tries again.
       if (!redis.isAway && redis.client.status === 'ready') this.#warnOnce((error as Error).message);
     } finally {

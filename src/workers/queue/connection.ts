@@ -122,6 +122,12 @@ export class QueueRedis {
     }
   }
 
+  /** Throws an AutomateError (`credential`) if the reason is that the rights of the Redis user are too few. */
+  throwIfDenied(error: Error): void {
+    const told = withRightsText(error, this.#url);
+    if (told !== error) throw told;
+  }
+
   /** For a write command that the process repeats often. If Redis temporarily refuses it, all other commands wait, too. */
   async heartbeat<Result>(command: () => Promise<Result>): Promise<Result> {
     try {

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openRedis, type QueueRedis, type RedisSettings } from '../../../src/workers/queue/connection.ts';
 import { parseQueueUrl } from '../../../src/workers/queue/queue-url.ts';
 import { type Certificates, makeCertificates } from '../../helpers/certificates.ts';
+import { workplace } from '../../helpers/cli.ts';
 import { rawServer, unusedPort } from '../../helpers/raw-server.ts';
 import { hasRedis, redisServer, unlessRedis } from '../../helpers/redis.ts';
 
@@ -115,6 +116,19 @@ describe.skipIf(!hasRedis)(`a Redis server used as a queue${unlessRedis}`, () =>
     const using = redis.insist<unknown>(() => use(redis));
     await expect(using).rejects.toMatchObject({ kind: 'credential' });
     await expect(using).rejects.toThrow('all keys and channels that begin with {automate:');
+  });
+
+  test('ends a worker at its start if its user lacks rights for keys', async () => {
+    const server = await redisServer();
+    const admin = await opened(server.url);
+    await admin.client.acl('SETUSER', 'team', 'on', '>geheim', '~other*', '&*', '+@all');
+    const place = await workplace({});
+    const url = server.url.replace('redis://', 'redis://team@');
+    const env = { AUTOMATE_QUEUE_PASSWORD: 'geheim' };
+    const { code, stderr } = await place.automate(['worker', '--queue', url, '--exit-when-idle', '1s'], { env });
+    expect(code, stderr).toBe(7);
+    expect(stderr).toContain('the Redis user needs all commands, and all keys and channels that begin with {automate:');
+    expect(stderr).not.toContain('is ready');
   });
 
   test('is accepted with a warning if it hides INFO', async () => {
