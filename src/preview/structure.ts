@@ -32,10 +32,10 @@ interface Listed {
   sample: Value;
 }
 
-interface Found {
+interface SeenPath {
   /** The path for the list; undefined if the list was full. */
   readonly listed: Listed | undefined;
-  below?: Map<string | typeof each, Found>;
+  below?: Map<string | typeof each, SeenPath>;
   /** Number of members below it that were not examined. */
   unexamined?: number;
 }
@@ -51,12 +51,12 @@ export function structureOf(body: Value | undefined, max = maxPaths): Structure 
   const rows = list.map(({ path, types, sample }) => ({ path, type: [...types].join(' or '), sample: sampleText(sample) }));
   return { rows, more: count - rows.length };
 
-  function visit(outer: Found, value: Value): void {
+  function visit(outer: SeenPath, value: Value): void {
     if (isObject(value)) visitMembers(outer, value);
     if (Array.isArray(value)) for (const element of value.slice(0, maxElements)) visitBelow(outer, each, element);
   }
 
-  function visitMembers(outer: Found, value: JsonObject): void {
+  function visitMembers(outer: SeenPath, value: JsonObject): void {
     const names = Object.keys(value);
     for (const name of names.slice(0, max)) visitBelow(outer, name, value[name] as Value);
     const { unexamined = 0 } = outer;
@@ -65,7 +65,7 @@ export function structureOf(body: Value | undefined, max = maxPaths): Structure 
     count += outer.unexamined - unexamined;
   }
 
-  function visitBelow(outer: Found, step: string | typeof each, value: Value): void {
+  function visitBelow(outer: SeenPath, step: string | typeof each, value: Value): void {
     outer.below ??= new Map();
     let inner = outer.below.get(step);
     if (!inner) {
@@ -76,7 +76,7 @@ export function structureOf(body: Value | undefined, max = maxPaths): Structure 
     visit(inner, value);
   }
 
-  function found(path: string | undefined): Found {
+  function found(path: string | undefined): SeenPath {
     count++;
     if (path === undefined) return { listed: undefined };
     const listed: Listed = { path, types: new Set(), sample: null };
@@ -85,7 +85,7 @@ export function structureOf(body: Value | undefined, max = maxPaths): Structure 
   }
 }
 
-function note({ listed }: Found, value: Value): void {
+function note({ listed }: SeenPath, value: Value): void {
   listed?.types.add(valueType(value));
   if (listed?.sample === null) listed.sample = value;
 }

@@ -63,27 +63,28 @@ function withoutLines(text: string, lines: number): string {
     : '';
 }
 
-type Found = Pick<ToldDelimiter, 'delimiter' | 'isRecognized' | 'doubted'>;
+type FoundDelimiter = Pick<ToldDelimiter, 'delimiter' | 'isRecognized' | 'doubted'>;
 
-const comma: Found = { delimiter: ',', isRecognized: false };
+const comma: FoundDelimiter = { delimiter: ',', isRecognized: false };
 
 /** Undefined if more text is needed. */
-function delimiterIn(text: string, { isWhole, ...form }: TableForm & { readonly isWhole: boolean }): Found | undefined {
+function delimiterIn(text: string, { isWhole, ...form }: TableForm & { readonly isWhole: boolean }): FoundDelimiter | undefined {
   const end = isWhole ? text.length : Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r', text.length - 2)) + 1;
   const rows = text.slice(0, end);
   const header = /^\ufeff*[\r\n]*([^\r\n]+)/.exec(withoutQuoted(rows, form))?.[1];
   if (header === undefined) return isWhole ? comma : undefined;
   const possible = otherDelimiters.filter((delimiter) => header.includes(delimiter));
   if (possible.length === 0) return comma;
-  const tables = (count: number) => possible.map((delimiter) => new Table(rows, { ...form, delimiter }, count));
-  if (header.includes(',')) return besideCommas(tables(lookedRows), new Table(rows, { ...form, delimiter: ',' }, lookedRows), isWhole);
+  const tables = (count: number) => possible.map((delimiter) => new SampleTable(rows, { ...form, delimiter }, count));
+  if (header.includes(','))
+    return besideCommas(tables(lookedRows), new SampleTable(rows, { ...form, delimiter: ',' }, lookedRows), isWhole);
   const near = tables(2);
   if (!isWhole && near.some(({ isFull }) => !isFull)) return undefined;
   return recognized(near.find(({ fits }) => fits)) ?? splitInAnyRow(tables(lookedRows), isWhole);
 }
 
 /** The header is a strong sign: the row after it can be one that lacks cells or has too many. */
-function splitInAnyRow(tables: readonly Table[], isWhole: boolean): Found | undefined {
+function splitInAnyRow(tables: readonly SampleTable[], isWhole: boolean): FoundDelimiter | undefined {
   const first = Math.min(...tables.map(({ firstSplit }) => firstSplit));
   if (first !== Number.POSITIVE_INFINITY) return recognized(tables.find(({ firstSplit }) => firstSplit === first));
   if (!isWhole && tables.some(({ isFull }) => !isFull)) return undefined;
@@ -91,7 +92,7 @@ function splitInAnyRow(tables: readonly Table[], isWhole: boolean): Found | unde
 }
 
 /** A header with commas is read with commas, unless rows do not fit them, and fit a delimiter that gives more columns. */
-function besideCommas(tables: readonly Table[], byCommas: Table, isWhole: boolean): Found | undefined {
+function besideCommas(tables: readonly SampleTable[], byCommas: SampleTable, isWhole: boolean): FoundDelimiter | undefined {
   const fitting = tables.filter(({ fits, isHeaderAlone }) => fits && !isHeaderAlone);
   const isOpen = !isWhole && tables.some((table) => !table.isFull && (table.fits || table.isHeaderAlone));
   if (isOpen) return undefined;
@@ -99,12 +100,12 @@ function besideCommas(tables: readonly Table[], byCommas: Table, isWhole: boolea
   return recognized(better) ?? { ...comma, doubted: fitting[0]?.delimiter };
 }
 
-function recognized(table: Table | undefined): Found | undefined {
+function recognized(table: SampleTable | undefined): FoundDelimiter | undefined {
   return table && { delimiter: table.delimiter, isRecognized: true };
 }
 
 /** The first rows of a text, read with one of the possible delimiters. */
-class Table {
+class SampleTable {
   readonly delimiter: string;
   readonly #header: readonly string[];
   readonly #next: readonly string[][];

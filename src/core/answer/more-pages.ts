@@ -12,8 +12,8 @@ import {
   isFromZero,
   isMore,
   isUrl,
-  type Member,
   mayHaveSign,
+  type PageMember,
   type Signs,
   signsIn,
   wholeNumber,
@@ -114,7 +114,7 @@ function graphqlNotes({ flag, next }: Signs, query: string): string[] {
   return needs.length === 0 ? [] : [`the query must also ${needs.join(', and ')}`];
 }
 
-function byValue({ at, holder, name }: Member, request: PagedRequest): PaginateLines {
+function byValue({ at, holder, name }: PageMember, request: PagedRequest): PaginateLines {
   const path = textOfPath(at);
   const value = holder[name] as Value;
   if (isUrl(value) && name !== 'offset')
@@ -191,7 +191,7 @@ function byCount({ type, at, holder, name, beside }: Count, list: ValuePath, req
 }
 
 /** A member next to a flag that leads to the next page, but alone would be no sign. */
-function cursorBeside({ at, holder, name: flag }: Flag): Member | undefined {
+function cursorBeside({ at, holder, name: flag }: Flag): PageMember | undefined {
   const name = Object.keys(holder).find((one) => one !== flag && siblings.test(one) && holder[one] !== true && isMore(holder[one]));
   return name === undefined ? undefined : { at: [...at.slice(0, -1), name], holder, name };
 }

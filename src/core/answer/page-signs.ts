@@ -50,19 +50,19 @@ const pagingNames: ReadonlySet<string> = new Set([
 const signNames: ReadonlySet<string> = new Set([...nextNames, ...moreFlags, ...lastFlags, ...pageTotals, ...totals]);
 
 /** A member of an answer, by the path that leads to it. */
-export interface Member {
+export interface PageMember {
   readonly at: ValuePath;
   readonly holder: JsonObject;
   readonly name: string;
 }
 
 /** A member that is false, or true, on the last page. */
-export interface Flag extends Member {
+export interface Flag extends PageMember {
   readonly isTrueAtEnd: boolean;
 }
 
 /** Counts of pages or rows, of which the answer has not the last ones. */
-export interface Count extends Member {
+export interface Count extends PageMember {
   readonly type: 'page' | 'offset';
   /** The name of the member with the number of pages, or with the number of rows on one page. */
   readonly beside: string;
@@ -71,14 +71,14 @@ export interface Count extends Member {
 /** The signs that there are more pages: a flag, and a value that leads to the next one, or only one of these, or counts. */
 export interface Signs {
   readonly flag?: Flag;
-  readonly next?: Member;
+  readonly next?: PageMember;
   readonly count?: Count;
 }
 
 /** Undefined if the answer is the last page, or does not say. */
 export function signsIn(body: Value | undefined, place: ValuePath, rows: number): Signs | undefined {
   const members = holdersIn(valueAt(body, place), place).flatMap(({ at, holder }) =>
-    Object.keys(holder).map((name): Member => ({ at: [...at, name], holder, name })),
+    Object.keys(holder).map((name): PageMember => ({ at: [...at, name], holder, name })),
   );
   const flags = members.flatMap((member) => flagOf(member) ?? []);
   // Many servers also send a cursor with the last page, so a flag decides.
@@ -101,19 +101,19 @@ function holdersIn(value: Value | undefined, at: ValuePath, depth = 0): { readon
   return [{ at, holder: value }, ...inner.flatMap((name) => holdersIn(value[name], [...at, name], depth + 1))];
 }
 
-function flagOf(member: Member): Flag | undefined {
+function flagOf(member: PageMember): Flag | undefined {
   const { holder, name } = member;
   const isFlag = typeof holder[name] === 'boolean' || /^(?:true|false)$/.test(String(holder[name]));
   if (isFlag && moreFlags.has(name)) return { ...member, isTrueAtEnd: false };
   return isFlag && lastFlags.has(name) ? { ...member, isTrueAtEnd: true } : undefined;
 }
 
-function trueNext(member: Member): Flag | undefined {
+function trueNext(member: PageMember): Flag | undefined {
   return member.holder[member.name] === true ? { ...member, isTrueAtEnd: false } : undefined;
 }
 
 /** The value that leads to the next page, which can be a member of an object. */
-function valueIn(member: Member): Member | undefined {
+function valueIn(member: PageMember): PageMember | undefined {
   const { at, holder, name } = member;
   const value = holder[name];
   // An offset is usually that of this page. The one of Airtable is a cursor.
@@ -126,7 +126,7 @@ function valueIn(member: Member): Member | undefined {
 }
 
 /** Pages are counted from 0 or 1. */
-function pagesLeft(member: Member): Count | undefined {
+function pagesLeft(member: PageMember): Count | undefined {
   const { holder, name } = member;
   const beside = pageNumbers.has(name) ? Object.keys(holder).find((one) => pageTotals.has(one)) : undefined;
   // A number next to pages could be that of a document.
@@ -137,11 +137,11 @@ function pagesLeft(member: Member): Count | undefined {
 }
 
 /** Spring calls the number of a page `number`, and begins with 0. */
-export function isFromZero({ holder, name }: Member): boolean {
+export function isFromZero({ holder, name }: PageMember): boolean {
   return name === 'number' || countIn(holder[name]) === 0;
 }
 
-function rowsLeft(member: Member, rows: number): Count | undefined {
+function rowsLeft(member: PageMember, rows: number): Count | undefined {
   const { holder, name } = member;
   if (!offsets.has(name) || rows === 0) return undefined;
   const find = (names: ReadonlySet<string>) => Object.keys(holder).find((one) => names.has(one));

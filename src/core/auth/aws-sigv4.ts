@@ -4,7 +4,7 @@ import { credentialFor, credentialPart, defineAuthType } from './auth-type.ts';
 
 const part = z.string().regex(/^[A-Za-z\d-]+$/, 'expected letters, digits and dashes');
 
-type Scope = Partial<Record<'service' | 'region', string>>;
+type SigningScope = Partial<Record<'service' | 'region', string>>;
 
 /** Hosts of AWS end in one of these (docs.aws.amazon.com/general/latest/gr/rande.html). */
 const awsHost = /^(.+)\.(?:amazonaws\.(com|com\.cn|eu)|api\.aws|on\.aws)$/;
@@ -25,7 +25,7 @@ const signingNames: Readonly<Record<string, string>> = {
 };
 
 /** The service and region that the host names, such as `dynamodb.eu-central-1.amazonaws.com` or `s3.amazonaws.com`. */
-function scopeIn(hostname: string): Scope {
+function scopeIn(hostname: string): SigningScope {
   const [, name, domain] = awsHost.exec(hostname) ?? [];
   if (name === undefined) return {};
   const labels = name.split('.').filter((label) => label !== 'dualstack' && label !== 'vpce');
@@ -43,7 +43,7 @@ function scopeIn(hostname: string): Scope {
 }
 
 /** For which service and region to sign. `missing` names what neither the flow nor the host says, in words for a message. */
-export function awsScope({ service, region }: Scope, origin: string): Scope & { readonly missing?: string } {
+export function awsScope({ service, region }: SigningScope, origin: string): SigningScope & { readonly missing?: string } {
   const { hostname } = new URL(origin);
   const found = scopeIn(hostname);
   const scope = { service: service ?? found.service, region: region ?? found.region };
