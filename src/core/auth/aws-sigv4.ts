@@ -22,13 +22,16 @@ const signingNames: Readonly<Record<string, string>> = {
   's3-control': 's3',
   's3-accesspoint': 's3',
   's3-accelerate': 's3',
+  's3-external-1': 's3',
 };
 
 /** The service and region that the host names, such as `dynamodb.eu-central-1.amazonaws.com` or `s3.amazonaws.com`. */
 function scopeIn(hostname: string): SigningScope {
   const [, name, domain] = awsHost.exec(hostname) ?? [];
   if (name === undefined) return {};
-  const labels = name.split('.').filter((label) => label !== 'dualstack' && label !== 'vpce');
+  const all = name.split('.').filter((label) => label !== 'dualstack' && label !== 'vpce');
+  // The label before the one of S3 is the name of a bucket, which can look like a region, as in `my-bucket-1.s3.amazonaws.com`.
+  const labels = all.slice(Math.max(0, all.findLastIndex((label) => /^s3(?:-|$)/.test(label))));
   const place = labels.findLast((label) => regionName.test(label));
   const label = place?.startsWith('s3-')
     ? 's3'

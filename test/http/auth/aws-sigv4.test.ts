@@ -191,6 +191,9 @@ describe('a request with auth of type aws_sigv4', () => {
     ['https://sqs.cn-north-1.amazonaws.com.cn', 'cn-north-1/sqs'],
     ['https://s3-us-west-2.amazonaws.com', 'us-west-2/s3'],
     ['https://bucket.s3.amazonaws.com', 'us-east-1/s3'],
+    ['https://my-bucket-1.s3.amazonaws.com', 'us-east-1/s3'],
+    ['https://my-bucket-1.s3-fips.us-gov-west-1.amazonaws.com', 'us-gov-west-1/s3'],
+    ['https://s3-external-1.amazonaws.com', 'us-east-1/s3'],
     ['https://bucket.s3.dualstack.eu-west-1.amazonaws.com', 'eu-west-1/s3'],
     ['https://search-logs-1a2b.us-east-1.es.amazonaws.com', 'us-east-1/es'],
     ['https://email.us-gov-west-1.amazonaws.com', 'us-gov-west-1/ses'],
@@ -252,6 +255,7 @@ describe('a flow without the service or region that the host does not contain', 
 
   test.each([
     ['https://bucket.s3-accelerate.amazonaws.com', '{ type: aws_sigv4, credential: aws }', 'expected region,'],
+    ['https://my-bucket-1.s3-accelerate.amazonaws.com', '{ type: aws_sigv4, credential: aws }', 'expected region,'],
     ['https://api.example.com', '{ type: aws_sigv4, credential: aws, region: eu-west-1 }', 'expected service,'],
     ['https://amazonaws.com.example.com', '{ type: aws_sigv4, credential: aws }', 'expected service and region,'],
   ])('is refused for %s with %s', async (origin, auth, message) => {
