@@ -22,6 +22,9 @@ const nextNames: ReadonlySet<string> = new Set([
   ...['@odata.nextLink', '@nextLink', 'odata.nextLink', '__next', 'continue', 'LastEvaluatedKey'],
 ]);
 
+/** The number of a row, or a distance in time such as `+02:00`, but no cursor. */
+const ownOffset = /^(?:(?:UTC|GMT)?\s*[+-]?[\d:.]*|Z)$/i;
+
 /** Members of an object that leads to the next page, as in HAL, JSON:API and the API of HubSpot. */
 const linkNames = ['href', 'url', 'uri', 'link', 'after', 'cursor', 'token'];
 
@@ -90,7 +93,7 @@ export function signsIn(body: Value | undefined, place: ValuePath, rows: number)
   if (flag || next) return { flag, next };
   // A server that says that there is no next page knows it better than its counts.
   if (leading.some(({ name }) => nextNames.has(name))) return undefined;
-  const count = members.map((member) => pagesLeft(member) ?? rowsLeft(member, rows)).find((found) => found !== undefined);
+  const count = members.map((member) => pagesLeft(member, rows) ?? rowsLeft(member, rows)).find((found) => found !== undefined);
   return count && { count };
 }
 
@@ -117,23 +120,33 @@ function valueIn(member: PageMember): PageMember | undefined {
   const { at, holder, name } = member;
   const value = holder[name];
   // An offset is usually that of this page. The one of Airtable is a cursor.
-  if (name === 'offset') return typeof value === 'string' && !/^\d*$/.test(value) ? member : undefined;
+  if (name === 'offset') return typeof value === 'string' && !ownOffset.test(value) ? member : undefined;
   if (name === 'LastEvaluatedKey') return isObject(value) ? member : undefined;
-  if (!isObject(value)) return value !== true && name !== 'continue' && isMore(value) ? member : undefined;
+  if (!isObject(value)) return value !== true && name !== 'continue' && isMore(value) && !isBeyondEnd(member) ? member : undefined;
   const isInner = (inner: string) => (name === 'continue' ? /\wcontinue$/.test(inner) : linkNames.includes(inner));
   const inner = Object.keys(value).find((one) => isInner(one) && value[one] !== true && isMore(value[one]));
   return inner === undefined ? undefined : { at: [...at, inner], holder: value, name: inner };
 }
 
+/** Some servers name the next page or row although the counts next to it say that there is none. */
+function isBeyondEnd({ holder, name }: PageMember): boolean {
+  const next = countIn(holder[name]);
+  if (next === undefined) return false;
+  const [pages, rows] = [countOf(pageTotals, holder), countOf(totals, holder)];
+  if (/(?:start|offset)$/i.test(name)) return rows !== undefined && next >= rows;
+  return /^next(?:[_-]?page)?$/i.test(name) && pages !== undefined && next > pages;
+}
+
 /** Pages are counted from 0 or 1. */
-function pagesLeft(member: PageMember): Count | undefined {
+function pagesLeft(member: PageMember, rows: number): Count | undefined {
   const { holder, name } = member;
   const beside = pageNumbers.has(name) ? Object.keys(holder).find((one) => pageTotals.has(one)) : undefined;
   // A number next to pages could be that of a document.
   if (beside === undefined || (name === 'number' && beside !== 'totalPages')) return undefined;
   const [number, total] = [countIn(holder[name]), countIn(holder[beside])];
   const isLast = number === undefined || total === undefined || number + (isFromZero(member) ? 1 : 0) >= total;
-  return isLast ? undefined : { ...member, type: 'page', beside };
+  // A number next to page_count could be that of the rows on this page.
+  return isLast || rows >= (countOf(totals, holder) ?? Number.POSITIVE_INFINITY) ? undefined : { ...member, type: 'page', beside };
 }
 
 /** Spring calls the number of a page `number`, and begins with 0. */
@@ -141,14 +154,19 @@ export function isFromZero({ holder, name }: PageMember): boolean {
   return name === 'number' || countIn(holder[name]) === 0;
 }
 
+/** The list that is mapped can be another one than the list of the rows, so a page counts as full. */
 function rowsLeft(member: PageMember, rows: number): Count | undefined {
   const { holder, name } = member;
-  if (!offsets.has(name) || rows === 0) return undefined;
-  const find = (names: ReadonlySet<string>) => Object.keys(holder).find((one) => names.has(one));
-  const [size, total] = [find(sizes), find(totals)];
-  const [from, of] = [countIn(holder[name]), total === undefined ? undefined : countIn(holder[total])];
-  const isMoreThanRead = from !== undefined && of !== undefined && from + rows < of;
-  return isMoreThanRead && size !== undefined ? { ...member, type: 'offset', beside: size } : undefined;
+  const beside = [...sizes].find((one) => Object.hasOwn(holder, one));
+  if (!offsets.has(name) || rows === 0 || beside === undefined) return undefined;
+  const [from, size, total] = [countIn(holder[name]), countIn(holder[beside]), countOf(totals, holder)];
+  const isLast = from === undefined || !size || total === undefined || from + Math.max(rows, size) >= total;
+  return isLast ? undefined : { ...member, type: 'offset', beside };
+}
+
+function countOf(names: ReadonlySet<string>, holder: JsonObject): number | undefined {
+  const name = Object.keys(holder).find((one) => names.has(one));
+  return name === undefined ? undefined : countIn(holder[name]);
 }
 
 export function countIn(value: Value | undefined): number | undefined {
@@ -177,9 +195,9 @@ export function isUrl(value: Value | undefined): boolean {
   return typeof value === 'string' && urlForm.test(value);
 }
 
-/** True for a value that leads to another page. Some servers end their pages with 0 or -1. */
+/** True for a value that leads to another page. Some servers end their pages with 0 or -1, and XML and CSV have only text. */
 export function isMore(value: Value | undefined): boolean {
-  if (typeof value === 'string') return value !== '' && value !== 'false';
+  if (typeof value === 'string') return !/^(?:|false|null|none|0|-1)$/i.test(value);
   return value === true || (typeof value === 'number' ? value > 0 : value instanceof ExactNumber);
 }
 
