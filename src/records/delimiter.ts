@@ -67,12 +67,15 @@ type FoundDelimiter = Pick<ToldDelimiter, 'delimiter' | 'isRecognized' | 'doubte
 
 const comma: FoundDelimiter = { delimiter: ',', isRecognized: false };
 
+/** A quoted name with a line break, of which only the first line has arrived. */
+const openQuote = /(?:^|[,;\t|])"/;
+
 /** Undefined if more text is needed. */
 function delimiterIn(text: string, { isWhole, ...form }: TableForm & { readonly isWhole: boolean }): FoundDelimiter | undefined {
   const end = isWhole ? text.length : Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r', text.length - 2)) + 1;
   const rows = text.slice(0, end);
   const header = /^\ufeff*[\r\n]*([^\r\n]+)/.exec(withoutQuoted(rows, form))?.[1];
-  if (header === undefined) return isWhole ? comma : undefined;
+  if (header === undefined || (!isWhole && openQuote.test(header))) return isWhole ? comma : undefined;
   const possible = otherDelimiters.filter((delimiter) => header.includes(delimiter));
   if (possible.length === 0) return comma;
   const tables = (count: number) => possible.map((delimiter) => new SampleTable(rows, { ...form, delimiter }, count));
@@ -97,7 +100,8 @@ function besideCommas(tables: readonly SampleTable[], byCommas: SampleTable, isW
   const isOpen = !isWhole && tables.some((table) => !table.isFull && (table.fits || table.isHeaderAlone));
   if (isOpen) return undefined;
   const better = fitting.find(({ width }) => !byCommas.fits && width > byCommas.width);
-  return recognized(better) ?? { ...comma, doubted: fitting[0]?.delimiter };
+  const doubted = fitting.find(({ width }) => !byCommas.fits || width >= byCommas.width);
+  return recognized(better) ?? { ...comma, doubted: doubted?.delimiter };
 }
 
 function recognized(table: SampleTable | undefined): FoundDelimiter | undefined {

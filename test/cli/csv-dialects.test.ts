@@ -146,6 +146,7 @@ describe('the delimiter of an input', () => {
   test.each([
     ['quoted', '"id;x",name\n1,b;c\n'],
     ['in only one of the rows', 'id,tags (a|b)\n1,x|y\n2,x\n'],
+    ['in each row, but gives fewer columns', 'id,range (min|max),unit\n1,3|9,mm\n2,4|8,mm\n'],
   ])('is not doubted if the character in a header with commas is %s', async (_, rows) => {
     const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
     const { code, stderr } = await place.automate(run);

@@ -50,6 +50,10 @@ describe('--ragged', () => {
   });
 });
 
+test('the delimiter of a header with line breaks in quotes is recognized in small chunks', async () => {
+  for (const chunkSize of [1, 4, 100]) expect(await csv('"a\n";b\n1;2\n', { chunkSize })).toEqual([{ 'a\n': '1', b: '2' }]);
+});
+
 describe('--escape', () => {
   const backslash = { escape: '\\' };
 
