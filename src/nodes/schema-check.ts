@@ -106,9 +106,17 @@ function compiledAs(Draft: typeof Ajv | typeof Ajv2020, file: string, schema: Sc
   formats.default(ajv);
   const uri = uriOf(file);
   refuseOtherThanSchema(ajv, file, schema);
-  addFilesBeside(ajv, { file, schema, uri, folder: folderOf(file) }, options);
+  const root = identified(schema, uri);
+  // Files beside it can refer back to it.
+  accepted(file, () => ajv.addSchema(root));
+  addFilesBeside(ajv, { file, schema: root, folder: folderOf(file) }, options);
+  return accepted(file, () => ajv.compile(root));
+}
+
+/** Throws a SchemaError if Ajv cannot use the schema. */
+function accepted<Result>(file: string, act: () => Result): Result {
   try {
-    return ajv.compile({ $id: uri, ...schema });
+    return act();
   } catch (error) {
     const [, reference] = /can't resolve reference (\S+)/.exec((error as Error).message) ?? [];
     if (reference === undefined) throw new SchemaError(file, (error as Error).message);
@@ -124,30 +132,36 @@ function uriOf(file: string): string {
   return new URL(encodeURI(file.replaceAll('\\', '/')), 'file:///').href;
 }
 
+/** With the absolute form of its `$id`, which can be relative, or with its own URI. */
+function identified(schema: Schema, uri: string): Schema & { readonly $id: string } {
+  const { $id = '' } = schema;
+  return { ...schema, $id: URL.canParse(String($id)) ? String($id) : new URL(String($id), uri).href };
+}
+
 interface SchemaFile {
   readonly file: string;
-  readonly schema: Schema;
-  readonly uri: string;
+  readonly schema: Schema & { readonly $id: string };
   /** Of the schema that the flow names. A schema from somebody else must not read any file of this machine. */
   readonly folder: string;
 }
 
 /** Adds the files that the schema refers to by relative names, and those to which they refer. Nothing is read from the network. */
-function addFilesBeside(ajv: Ajv | Ajv2020, { file, schema, uri, folder }: SchemaFile, options: SchemaOptions): void {
-  const base = URL.canParse(String(schema.$id)) ? String(schema.$id) : uri;
+function addFilesBeside(ajv: Ajv | Ajv2020, { file, schema, folder }: SchemaFile, options: SchemaOptions): void {
+  const base = schema.$id;
   for (const reference of referencesIn(schema)) {
     const [name = ''] = reference.split('#');
-    if (name === '' || URL.canParse(name)) continue;
+    if (name === '' || URL.canParse(name) || !URL.canParse(name, base)) continue;
     const target = new URL(name, base).href;
     if (target === base || ajv.schemas[target] || ajv.refs[target]) continue;
     const path = pathBeside(file, decodeURI(name).replaceAll('\\', '/'), folder);
     if (path === undefined) throw new SchemaError(file, leadsOut(name));
     const text = options.read(path);
     if (text === undefined) throw new UnreadFile();
-    const { $schema: _, ...found } = parsed(path, text);
-    refuseOtherThanSchema(ajv, path, found);
-    ajv.addSchema(found, target);
-    addFilesBeside(ajv, { file: path, schema: found, uri: target, folder }, options);
+    const { $schema: _, ...written } = parsed(path, text);
+    refuseOtherThanSchema(ajv, path, written);
+    const found = identified(written, target);
+    accepted(path, () => ajv.addSchema(found, target));
+    addFilesBeside(ajv, { file: path, schema: found, folder }, options);
   }
 }
 

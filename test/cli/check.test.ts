@@ -130,6 +130,23 @@ describe('the schema of a record', () => {
     },
   );
 
+  test.each([undefined, 'contact.json', 'https://example.com/schemas/contact.json'])(
+    'can be referred to by the files beside it, with $id: %s',
+    async ($id) => {
+      const properties = { zip: { type: 'string' }, part: { $ref: 'parts/part.json' } };
+      const contact = JSON.stringify({ $id, properties });
+      const part = JSON.stringify({ $id: $id && 'part.json', properties: { whole: { $ref: '../contact.json' }, id: { $ref: 'id.json' } } });
+      const files = { 'schemas/contact.json': contact, 'schemas/parts/part.json': part, 'schemas/parts/id.json': '{"type":"integer"}' };
+      const { messages } = await misfits(files, [
+        { zip: '1', part: { whole: { zip: '1' }, id: 1 } },
+        { zip: '1', part: { whole: { zip: 1, part: { id: 'x' } } } },
+      ]);
+      expect(messages).toEqual([
+        'schemas/contact.json: $.part.whole.zip: expected string, found 1; $.part.whole.part.id: expected integer, found "x"',
+      ]);
+    },
+  );
+
   test('takes cells of a table as the types that it expects', async () => {
     const contact = schema({ properties: { age: { type: 'integer' }, active: { type: 'boolean' } } });
     const flow = flowOf('\n    schema: contact.json\n');
@@ -167,9 +184,15 @@ describe('the schema of a record', () => {
     ['{"$ref":"https://example.com/a.json"}', 'there is no schema at https://example.com/a.json'],
     ['{"$ref":"#/$defs/x"}', 'there is no schema at #/$defs/x'],
     ['{"$ref":"other.json"}', 'the file other.json cannot be read: there is no such file'],
+    ['{"$ref":"anchors.json"}', 'anchors.json is not a usable JSON Schema: reference '],
+    ['{"$id":"urn:example:a","$ref":"type.json"}', 'contact.json is not a usable JSON Schema: '],
   ])('is a problem of the flow if the file is %s', async (text, message) => {
     const flow = flowOf('\n    schema: contact.json\n');
-    const beside = { 'text.json': 'id: integer', 'type.json': '{"$defs":{"a":{"required":"id"}}}' };
+    const beside = {
+      'text.json': 'id: integer',
+      'type.json': '{"$defs":{"a":{"required":"id"}}}',
+      'anchors.json': '{"$defs":{"a":{"$anchor":"x","type":"string"},"b":{"$anchor":"x"}}}',
+    };
     const place = await workplace({ 'flow.yaml': flow, 'contact.json': text, 'rows.csv': contacts, ...beside });
     const { code, stderr } = await place.automate(run);
     expect([code, stderr]).toEqual([3, expect.stringContaining(message)]);
