@@ -31,7 +31,12 @@ function scopeIn(hostname: string): SigningScope {
   if (name === undefined) return {};
   const all = name.split('.').filter((label) => label !== 'dualstack' && label !== 'vpce');
   // The label before the one of S3 is the name of a bucket, which can look like a region, as in `my-bucket-1.s3.amazonaws.com`.
-  const labels = all.slice(Math.max(0, all.findLastIndex((label) => /^s3(?:-|$)/.test(label))));
+  const labels = all.slice(
+    Math.max(
+      0,
+      all.findLastIndex((label) => /^s3(?:-|$)/.test(label)),
+    ),
+  );
   const place = labels.findLast((label) => regionName.test(label));
   const label = place?.startsWith('s3-')
     ? 's3'
