@@ -205,7 +205,8 @@ export function connectionProblem(written: object): string | undefined {
 /** The message, the line, and the advice below. In place of a hidden line, shows only the option's name if it is an option of `auth`. */
 function problemText({ message, line = 0, source }: Problem, lines: readonly string[]): string {
   const option = /^\s*(\w+):/.exec(lines[line - 1] ?? '')?.[1] ?? '';
-  const place = source?.text.trim() ?? (authOptions.has(option) ? option : '');
+  // A problem with an option that is missing has the line of the type.
+  const place = source?.text.trim() ?? (authOptions.has(option) && option !== 'type' ? option : '');
   const [first, ...more] = message.split('\n');
   return [place === '' ? first : `${first} (${place})`, ...more].join('\n');
 }

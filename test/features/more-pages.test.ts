@@ -458,6 +458,16 @@ describe('an answer that is only the first page', () => {
       map,
       page(0, () => ({ meta: { has_more: false }, links: { next: '/x' } })),
     ],
+    [
+      'a flag at the top says so, and the cursor is next to the list',
+      'map: { id: "x.data[].id" }',
+      { body: { has_more: false, x: page(0, () => ({ next: 'abc' })).body } },
+    ],
+    [
+      'a flag next to the list says so, and the cursor is at the top',
+      'map: { id: "x.data[].id" }',
+      { body: { next: 'abc', x: page(0, () => ({ has_more: false })).body } },
+    ],
     ['it is the last page of several', map, page(0, () => ({ meta: { current_page: 3, last_page: 3 } }))],
     ['the server says that there is no next page, next to counts', map, page(0, () => ({ next: null, page: 1, pages: 3 }))],
     ['all rows are there', map, page(0, () => ({ offset: 0, limit: 2, total: 2 }))],

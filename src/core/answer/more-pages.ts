@@ -36,8 +36,8 @@ export function morePagesFinder(
   lists: readonly ValuePath[],
   isRead: (path: string) => boolean = () => false,
 ): (answer: Answer, request: PagedRequest) => MorePages | undefined {
-  const parents = lists.map((list) => list.slice(0, -1));
-  const places = [[], ...parents].filter((steps, index, all) => all.findIndex((other) => isSamePath(other, steps)) === index);
+  const parents = unique(lists.map((list) => list.slice(0, -1)));
+  const places = unique([[], ...parents]);
   return (answer, request) => {
     const { body } = answer;
     // The header and the names come first: most answers lack them, so that nothing else is looked at.
@@ -46,9 +46,10 @@ export function morePagesFinder(
     const isList = (steps: ValuePath) => Array.isArray(valueAt(body, steps));
     if (nextLink(link) !== undefined)
       return lists.some(isList) ? { sign: 'the Link header', paginate: paginateLine([['type', 'link_header']]) } : undefined;
-    for (const place of places) {
-      const list = lists.find((steps) => (place.length === 0 || isSamePath(steps.slice(0, -1), place)) && isList(steps));
-      const signs = list && signsIn(body, place, (valueAt(body, list) as Value[]).length);
+    for (const place of parents) {
+      const list = lists.find((steps) => isSamePath(steps.slice(0, -1), place) && isList(steps));
+      // A flag at the top also decides for a cursor next to the list, and the other way round.
+      const signs = list && signsIn(body, unique([[], place]), (valueAt(body, list) as Value[]).length);
       if (!signs) continue;
       const shown = signs.flag ?? signs.next ?? (signs.count as Count);
       if (isRead(textOfPath(shown.at)) || (signs.next && isRead(textOfPath(signs.next.at)))) return undefined;
@@ -62,6 +63,10 @@ function suggestion(signs: Signs, list: ValuePath, answer: Answer, request: Page
   const query = queryOfGraphql(request);
   if (query !== undefined && !signs.count) return [paginateLine(graphqlOptions(signs, query)), ...graphqlNotes(signs, query)].join(' # ');
   return paginateLine(optionsFor(signs, list, answer, request));
+}
+
+function unique(paths: readonly ValuePath[]): ValuePath[] {
+  return paths.filter((steps, index) => paths.findIndex((other) => isSamePath(other, steps)) === index);
 }
 
 function isSamePath(one: ValuePath, other: ValuePath): boolean {

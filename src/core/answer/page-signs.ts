@@ -78,11 +78,10 @@ export interface Signs {
   readonly count?: Count;
 }
 
-/** Undefined if the answer is the last page, or does not say. */
-export function signsIn(body: Value | undefined, place: ValuePath, rows: number): Signs | undefined {
-  const members = holdersIn(valueAt(body, place), place).flatMap(({ at, holder }) =>
-    Object.keys(holder).map((name): PageMember => ({ at: [...at, name], holder, name })),
-  );
+/** Undefined if the answer is the last page, or does not say. `places` are those where signs of one list can stand. */
+export function signsIn(body: Value | undefined, places: readonly ValuePath[], rows: number): Signs | undefined {
+  const holders = places.flatMap((place) => holdersIn(valueAt(body, place), place));
+  const members = holders.flatMap(({ at, holder }) => Object.keys(holder).map((name): PageMember => ({ at: [...at, name], holder, name })));
   const flags = members.flatMap((member) => flagOf(member) ?? []);
   // Many servers also send a cursor with the last page, so a flag decides.
   if (flags.some(({ holder, name, isTrueAtEnd }) => isTrue(holder[name]) === isTrueAtEnd)) return undefined;

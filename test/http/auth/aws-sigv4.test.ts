@@ -253,6 +253,15 @@ describe('a flow without the service or region that the host does not contain', 
     await expect(place.read('out.csv')).rejects.toThrow('ENOENT');
   });
 
+  test('is refused as a saved connection, which is then not saved', async () => {
+    const place = await workplace({});
+    const settings = ['--base-url', 'https://s3.example.com', '--auth', 'aws_sigv4', '--credential', 'aws', '--auth-set', 'service=s3'];
+    const { code, stderr } = await place.automate(['connections', 'add', 'http', 'store', ...settings]);
+    const message = 'expected region, because the host s3.example.com does not contain it\n  add it to auth,';
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+    expect((await place.automate(['connections', 'list'])).stdout).not.toContain('store');
+  });
+
   test.each([
     ['https://bucket.s3-accelerate.amazonaws.com', '{ type: aws_sigv4, credential: aws }', 'expected region,'],
     ['https://my-bucket-1.s3-accelerate.amazonaws.com', '{ type: aws_sigv4, credential: aws }', 'expected region,'],
