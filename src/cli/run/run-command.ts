@@ -248,7 +248,8 @@ async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal
 /** Without the file, every record would fail, and the file would be created. */
 function refuseWithoutAnswers({ steps }: Plan, { replay }: GivenRun, { out }: OutputPlan): void {
   const path = answersPath(out);
-  if (!replay || statOf(path) || !allSteps(steps).some(({ node }) => node.action)) return;
+  const asks = allSteps(steps).some(({ node: { action } }) => action && !action.lookup?.isLocal);
+  if (!replay || statOf(path) || !asks) return;
   const advice = 'run the flow once with --keep-answers, or give the output of such a run with --out';
   throw new AutomateError('usage', `--replay sends nothing, and no answers are kept: there is no ${path}\n${advice}`);
 }
