@@ -119,7 +119,10 @@ describe("a run's worker processes", () => {
     const { passed, hold } = gate();
     let release = () => {};
     const server = await httpServer(async (_, response) => {
-      if (server.requests.length === 21) release = hold();
+      const count = server.requests.length;
+      if (count === 21) release = hold();
+      // Both workers have started: each sends four requests at once. A process that is starting would be killed by the signals.
+      await until(() => server.requests.length >= 8);
       await passed();
       response.end('{"name":"a"}');
     });
