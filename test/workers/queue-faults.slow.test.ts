@@ -523,20 +523,6 @@ describe.skipIf(!hasRedis)(`a run with --queue but without a suitable worker${un
   });
 });
 
-/** Suspends the coordinator of the only run until a worker has sent results that it has not read. Returns the key with the results. */
-async function suspendWithResults(coordinator: ChildProcess, client: Redis): Promise<string> {
-  const waiting = async () => client.llen((await keysOf(client, ':results'))[0] ?? '');
-  for (;;) {
-    coordinator.kill('SIGSTOP');
-    const before = await waiting();
-    for (let attempt = 0; attempt < 100 && (await waiting()) <= before; attempt++) await sleep(20);
-    if ((await waiting()) > before) return (await keysOf(client, ':results'))[0] as string;
-    // All results of a unit had been read, and a worker begins the next unit only when the coordinator has answered.
-    coordinator.kill('SIGCONT');
-    await sleep(50);
-  }
-}
-
 describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody else${unlessRedis}`, () => {
   const env = { AUTOMATE_QUEUE_KEY: 'the key of this queue' };
 
@@ -557,7 +543,7 @@ describe.skipIf(!hasRedis)(`a run whose data in Redis was changed by somebody el
     worker([], env);
     const { child, finished } = run([], env);
     await until(() => server.requests.length > 50);
-    const key = await suspendWithResults(child, client);
+    const key = await suspendedWithResults(child, client);
     for (const [at, message] of (await client.lrangeBuffer(key, 0, -1)).entries()) await client.lset(key, at, flipped(message));
     await client.rpush(key, 'foreign text');
     child.kill('SIGCONT');
