@@ -3,7 +3,7 @@ import type { RecordFormat, RecordWriter, WriterOptions } from './format.ts';
 import { jsonRows, jsonWriter, ndjsonRows, ndjsonWriter } from './json/json-writer.ts';
 import { createXlsxWriter } from './xlsx/xlsx-writer.ts';
 
-/** All formats of records. A new one is an entry here, and a file with its reader and writer. */
+/** All formats of records. A new one is an entry here, with files for its reader and writer. */
 export const formats = {
   csv: separated({ names: ['csv'], mediaTypes: ['text/csv'], delimiter: ',', hasOtherDelimiters: true }),
   tsv: separated({ names: ['tsv'], mediaTypes: ['text/tab-separated-values'], delimiter: '\t' }),

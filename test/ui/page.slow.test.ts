@@ -402,6 +402,20 @@ describe.skipIf(!hasBrowser)(`the web page in a browser${unlessBrowser}`, () => 
     await shows(page, 'no credits are left of the allowance');
   });
 
+  test('waits for an answer that takes longer than the time between two loads', async () => {
+    const server = await pageServer(pageData());
+    const page = await opened(server, '/');
+    const held: (() => void)[] = [];
+    await page.route(/\/runs\?limit/, (route) => void held.push(() => void route.continue()));
+    await page.clock.install();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await expect.poll(() => held.length).toBe(1);
+    await page.clock.runFor(10_000);
+    expect(held.length).toBe(1);
+    held[0]?.();
+    await shows(page, 'Show older runs');
+  });
+
   test('escapes HTML markup from flows, servers and records', async () => {
     const markup = '<img src=x onerror="document.title=1">';
     const changed = JSON.parse(JSON.stringify(pageData()).replaceAll('no such user', '<img src=x>')) as ReturnType<typeof pageData>;

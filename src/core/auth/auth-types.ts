@@ -11,6 +11,7 @@ import { jwt } from './jwt.ts';
 import { jwtBearer } from './jwt-bearer.ts';
 import { sessionType } from './session.ts';
 
+/** To add a type of auth, add a file to this folder, and its type to this list. */
 const plainTypes = [bearer, apiKey, basic, clientCredentials, jwtBearer, jwt, hmac, awsSigv4, digest] as const;
 
 const plainOptions = plainTypes.map(({ options }) => options) as unknown as readonly [z.core.$ZodTypeDiscriminable];
@@ -20,7 +21,7 @@ function plainCredentials(auth: unknown, origin: string | undefined): readonly N
   return type.credentials(auth, origin);
 }
 
-/** The auth types for HTTP requests. To add one, add a file to this folder and a line here. */
+/** The auth types for HTTP requests. */
 export const authTypes = [...plainTypes, sessionType(z.discriminatedUnion('type', plainOptions), plainCredentials)] as const;
 
 /** The auth types with which a person logs in. Only connections can use them. */

@@ -18,7 +18,7 @@ const format = {
   skip_empty_lines: true,
 };
 
-/** Number of bytes that are settled in one go. That takes up to 10 ms, if the rows are very short. */
+/** Number of bytes that are parsed in one go. That takes up to 10 ms, if the rows are very short. */
 const chunkBytes = 8192;
 
 /** Number of cells of a row that are taken in one go. */
@@ -103,12 +103,12 @@ async function readRows(bytes: Buffer, delimiter: string, takeRows: TakeRows, tu
     const place = { line: nextLine() + before.reduce((sum, cell) => sum + countLineBreaks(cell), 0), column: before.length + 1 };
     throw new DocumentError('expected a closing quote, found the end of the text', place, true);
   } finally {
-    // The rows before a mistake count, and an earlier mistake in them is the one to report.
+    // An Error for a row before the mistake replaces the Error for the mistake, because the earlier mistake is the one to report.
     await takeRows(taken.splice(0));
   }
 }
 
-/** The header line must end within this many bytes. */
+/** The delimiter is chosen by the part of the header line that is within this many bytes. */
 const headBytes = 65_536;
 
 /** Splits the header line into the most columns. */

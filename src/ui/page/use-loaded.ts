@@ -7,27 +7,40 @@ export interface Loaded<Data> {
   readonly data: Data | undefined;
   readonly problem: ReportedProblem | undefined;
   reload(): void;
+  /** Loads again, unless a load is under way, so that an answer that takes long arrives. */
+  refresh(): void;
 }
 
 /** Loads at the start, when `path` changes, and every `everyMs` ms while the page is visible. Loads nothing if `path` is undefined. */
 export function useLoaded<Data>(path: string | undefined, everyMs?: number): Loaded<Data> {
   const [state, setState] = useState<LoadState<Data>>({});
   const [turn, setTurn] = useState(0);
+  const isLoading = useRef(false);
   const reload = useCallback(() => setTurn((before) => before + 1), []);
+  const refresh = () => {
+    if (!isLoading.current) reload();
+  };
   useEffect(() => {
     if (path === undefined) return;
     const leaving = new AbortController();
+    isLoading.current = true;
     requestJson<Data>(path, { signal: leaving.signal })
       .then((data) => setState({ path, data }))
       .catch((error: unknown) => {
         if (leaving.signal.aborted) return;
         setState(withProblem<Data>(path, problemOf(error)));
+      })
+      .finally(() => {
+        if (!leaving.signal.aborted) isLoading.current = false;
       });
-    return () => leaving.abort();
+    return () => {
+      leaving.abort();
+      isLoading.current = false;
+    };
   }, [path, turn]);
-  useEvery(everyMs, reload);
+  useEvery(everyMs, refresh);
   const isCurrent = state.path === path;
-  return { data: isCurrent ? state.data : undefined, problem: isCurrent ? state.problem : undefined, reload };
+  return { data: isCurrent ? state.data : undefined, problem: isCurrent ? state.problem : undefined, reload, refresh };
 }
 
 interface LoadState<Data> {
@@ -50,11 +63,13 @@ export function problemOf(error: unknown): ReportedProblem {
 
 /** Calls `act` every `everyMs` ms while the page is visible. */
 export function useEvery(everyMs: number | undefined, act: () => void): void {
+  const latest = useRef(act);
+  latest.current = act;
   useEffect(() => {
     if (everyMs === undefined) return;
-    const timer = setInterval(() => document.visibilityState === 'visible' && act(), everyMs);
+    const timer = setInterval(() => document.visibilityState === 'visible' && latest.current(), everyMs);
     return () => clearInterval(timer);
-  }, [everyMs, act]);
+  }, [everyMs]);
 }
 
 export interface PageAction {

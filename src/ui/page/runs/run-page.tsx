@@ -31,7 +31,10 @@ export function RunPage({ id }: { readonly id: string }) {
     figures.reload();
   };
   const progress = useProgress(id, isLiving, reload);
-  useEvery(isLiving ? figuresEveryMs : undefined, figures.data?.earlier ? reload : figures.reload);
+  useEvery(isLiving ? figuresEveryMs : undefined, () => {
+    if (figures.data?.earlier) run.refresh();
+    figures.refresh();
+  });
   const { data } = run;
   const names = useFlowNames();
   return (
