@@ -97,9 +97,9 @@ const workerCount: OptionType<WorkerCount> = {
 };
 
 /** A count, or a share of the finished records. */
-export type MaxErrors = { readonly count: number } | { readonly share: number };
+export type CountOrShare = { readonly count: number } | { readonly share: number };
 
-const maxErrors: OptionType<MaxErrors> = {
+const countOrShare: OptionType<CountOrShare> = {
   expected: 'a number or a percentage such as 5%',
   parse(text) {
     const [, number, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
@@ -383,7 +383,7 @@ export const runOptions = {
   maxGone: {
     group: 'Output',
     about: 'output',
-    type: maxErrors,
+    type: countOrShare,
     value: '<n>',
     help: 'with {gone}: replace nothing if more records than this are gone: a number, or a percentage such as 5%',
     defaultText: '20%',
@@ -468,7 +468,7 @@ export const runOptions = {
   maxCredits: { group: 'Limits', type: wholeNumber(0), value: '<n>', help: 'spend at most N credits', retry: true, http: true },
   maxErrors: {
     group: 'Limits',
-    type: maxErrors,
+    type: countOrShare,
     value: '<n>',
     help: 'stop if more records than this fail: a number, or a percentage such as 5%',
     retry: true,

@@ -1,17 +1,19 @@
-import type { CodedMessage } from '../core/error-code.ts';
 import type { Event, FailureReport } from '../core/event.ts';
 import type { Failure } from '../core/failure.ts';
-import type { MaxErrors } from '../core/run-options.ts';
+import type { RunOptions } from '../core/run-options.ts';
 import { formatCount } from '../core/text/number.ts';
 import type { StopReason } from './phase.ts';
 
 /** A share is checked only once this many records are finished, because one failure among three records says little. */
 const minForShare = 100;
 
+export type FailureLimit = Pick<RunOptions, 'maxErrors'>;
+
+/** Undefined while the run may continue. */
 export function tooManyErrors(
-  limit: MaxErrors | undefined,
+  { maxErrors: limit }: FailureLimit,
   { finished, failed }: { readonly finished: number; readonly failed: number },
-): CodedMessage | undefined {
+): StopReason | undefined {
   if (!limit) return undefined;
   if ('count' in limit) {
     const records = `${formatCount(limit.count)} record${limit.count === 1 ? ' has' : 's have'}`;
@@ -22,12 +24,12 @@ export function tooManyErrors(
   return maxReached(`more than ${percent} % of the records have failed`, `${percent}%`);
 }
 
-function maxReached(message: string, limit: string): CodedMessage {
-  return { message, code: 'option-reached', details: { option: 'maxErrors', value: limit } };
+function maxReached(message: string, limit: string): StopReason {
+  return { ending: 'max-errors', message, code: 'option-reached', details: { option: 'maxErrors', value: limit } };
 }
 
 /** Returns the fewest calling records before failures end the run. `failing` others fail, `uncalled` others succeed without a call. */
-export function minCallsBefore(limit: MaxErrors | undefined, failing: number, uncalled: number): number {
+export function minCallsBefore({ maxErrors: limit }: FailureLimit, failing: number, uncalled: number): number {
   if (!limit) return Number.POSITIVE_INFINITY;
   if ('count' in limit) return Math.max(0, limit.count + 1 - failing);
   const minFailures = Math.floor(minForShare * limit.share) + 1;

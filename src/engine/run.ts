@@ -6,7 +6,7 @@ import type { Output, Ports } from '../core/ports.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import type { InputState } from './batches.ts';
 import { reportOf } from './call.ts';
-import { SameFailureWatch, tooManyErrors } from './failure-limits.ts';
+import { type FailureLimit, SameFailureWatch, tooManyErrors } from './failure-limits.ts';
 import type { Gates } from './gates.ts';
 import { LocalPassage, type Passage, type PassageTools } from './passage.ts';
 import { RunPhase, type StopReason } from './phase.ts';
@@ -27,7 +27,7 @@ interface RunParts {
   readonly passage?: (tools: PassageTools) => Passage;
 }
 
-export interface RunSettings extends Pick<RunOptions, 'unordered' | 'maxErrors' | 'keepGoing'> {
+export interface RunSettings extends FailureLimit, Pick<RunOptions, 'unordered' | 'keepGoing'> {
   /** The ending of a run that nothing ends early; undefined for `complete`. */
   readonly ending?: Ending;
   /** Undefined for a run that itself decides when to end early. */
@@ -163,8 +163,8 @@ class RecordRun {
     if ('failure' in outcome) {
       this.#counts.failed++;
       ports.report({ type: 'record-failed', record: item.number, ...reportOf(outcome.failure) });
-      const refusal = tooManyErrors(this.#settings.maxErrors, this.#counts);
-      if (refusal) this.phase.advance('finishing', { ending: 'max-errors', ...refusal });
+      const reason = tooManyErrors(this.#settings, this.#counts);
+      if (reason) this.phase.advance('finishing', reason);
     } else if (item.unchanged) {
       ports.report({ type: 'record-unchanged', record: item.number, rows: rowsOf(outcome) ?? 0, isFiltered });
     } else if (isFiltered) ports.report({ type: 'record-filtered', record: item.number });

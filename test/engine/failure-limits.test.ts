@@ -29,7 +29,7 @@ describe('the maximum number of failed records', () => {
     ],
     ['allows all records to fail if it is not set', undefined, { finished: 9, failed: 9 }, undefined],
   ] as const)('%s', (_, limit, counts, message) => {
-    const reached = tooManyErrors(limit, counts);
+    const reached = tooManyErrors({ maxErrors: limit }, counts);
     expect(reached && messageWithAdvice(reached)).toBe(message);
   });
 
@@ -38,7 +38,7 @@ describe('the maximum number of failed records', () => {
     ['a share needs 100 finished records, of which 25 need no call', { share: 0.1 }, 5, 20, 75],
     ['a share of 10 % needs 11 failures', { share: 0.1 }, 0, 100, 11],
   ] as const)('cannot be exceeded before a minimum number of calls: %s', (_, limit, failing, uncalled, calls) => {
-    expect(minCallsBefore(limit, failing, uncalled)).toBe(calls);
+    expect(minCallsBefore({ maxErrors: limit }, failing, uncalled)).toBe(calls);
   });
 });
 

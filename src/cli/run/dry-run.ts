@@ -185,13 +185,10 @@ function firstRequests({ requests, hasBatches }: Forecast): string {
   return `the first ${requests.length === 1 ? 'one' : requests.length}${hasBatches ? ' (of a batch, shown with only one record)' : ''}`;
 }
 
-const stopReasons = { 'on-error-stop': 'on_error: stop', 'max-errors': '--max-errors' };
-
 function stopText({ stopsAt }: Forecast): string | undefined {
-  return (
-    stopsAt &&
-    `at record ${formatCount(stopsAt.record)}, which would fail (${stopReasons[stopsAt.why]}); the figures are those of all records`
-  );
+  if (!stopsAt) return undefined;
+  const setting = stopsAt.why === 'on-error-stop' ? 'on_error: stop' : '--max-errors';
+  return `at record ${formatCount(stopsAt.record)}, which would fail (${setting}); the figures are those of all records`;
 }
 
 function isExact({ least, expected, most }: Range): boolean {

@@ -7,7 +7,7 @@ import { shortName } from '../text/suggest.ts';
 import { orUndefined, type Value } from '../value/value.ts';
 import { createEnvironment } from './cel.ts';
 import { checkZone, readablePattern, writablePattern } from './dates.ts';
-import { beginEvaluation, type EvaluationClock, endEvaluation, evaluateWithin } from './evaluation.ts';
+import { Evaluation, type EvaluationClock } from './evaluation.ts';
 import {
   type CelError,
   ExpressionError,
@@ -22,15 +22,15 @@ import {
 import { fromCel, plainCel, registerFunctions, toCel, toExactCel } from './functions.ts';
 import type { Mismatch } from './mismatches.ts';
 import { isoMoment } from './moment.ts';
-import { compileExtract, compilePattern, matchesPattern, patternAdvice } from './pattern.ts';
+import { Patterns, patternAdvice } from './pattern.ts';
 import { presenceTest } from './presence.ts';
 import {
+  evaluationVariable,
   exactVariable,
   hasMacro,
   type LiteralPattern,
   type Member,
   type MemberUse,
-  matchesMethod,
   nullTestsOf,
   type PatternKind,
   plainFunction,
@@ -41,6 +41,7 @@ import {
   usesWhole,
   wholeUses,
 } from './references.ts';
+import { remembered } from './remembered.ts';
 import { numberForm } from './texts.ts';
 
 /** A compiled CEL expression over a record's fields. `evaluate` throws a Failure (`template`) if the evaluation fails. */
@@ -75,17 +76,12 @@ export type AnswerVariable = keyof typeof answerTypes;
 const answerScope: ExpressionScope = { types: answerTypes };
 
 /** All flows share the environments, because an environment only parses and checks, and keeps nothing of an expression. */
-const environments = new Map<ExpressionScope, Environment>();
-
-/** The environment is created only for the first expression, because most flows contain no expressions. */
-function environmentOf(scope: ExpressionScope): Environment {
-  const known = environments.get(scope);
-  if (known) return known;
+const environmentOf = remembered((scope: ExpressionScope): Environment => {
   const made = registerFunctions(createEnvironment({ homogeneousAggregateLiterals: false }))
     .registerVariable(exactVariable, 'map<string, dyn>')
+    .registerVariable(evaluationVariable, 'Evaluation')
     .registerFunction(`${plainFunction}(dyn): dyn`, plainCel)
     .registerFunction(`${hasMacro}(ast): bool`, presenceTest as never)
-    .registerFunction(`string.${matchesMethod}(string): bool`, matchesPattern)
     .registerFunction('moment__(dyn): dyn', (value: unknown) => asMoment(value))
     .registerFunction('whole__(dyn): dyn', (value: unknown) => asWhole(value, -(2n ** 63n), 2n ** 63n - 1n))
     .registerFunction('natural__(dyn): dyn', (value: unknown) =>
@@ -93,9 +89,8 @@ function environmentOf(scope: ExpressionScope): Environment {
     )
     .registerFunction('number__(dyn): dyn', (value: unknown) => asNumber(value, /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i, 'a number'));
   for (const [name, type] of Object.entries(scope.types)) made.registerVariable(name, type);
-  environments.set(scope, made);
   return made;
-}
+});
 
 /** The library's own error has neither the value nor the range, and calls a number of more than 20 characters no number. */
 function asWhole(value: unknown, min: bigint, max: bigint): unknown {
@@ -197,8 +192,9 @@ interface TypedExpression extends Pick<References, 'names' | 'members'> {
 function typedExpression(source: string, scope: ExpressionScope, variables: readonly AnswerVariable[] | undefined): TypedExpression {
   const ast = parse(source, scope);
   const references = referencesIn(ast, source, scope.owner);
-  const { names, members, mismatches, patterns, loops, keepsDigits, text } = references;
-  for (const pattern of patterns) checkPattern(pattern);
+  const { names, members, mismatches, loops, keepsDigits, text } = references;
+  const patterns = new Patterns();
+  for (const literal of references.patterns) checkPattern(literal, patterns);
   if (variables) refuseUnknown(names, variables);
   const program = programOf(references, scope);
   const { valid, error, type = 'dyn' } = program.check();
@@ -220,28 +216,25 @@ function typedExpression(source: string, scope: ExpressionScope, variables: read
       copied: ast.op === 'id' ? (ast.args as string) : undefined,
       usesNow: /\bnow\s*\(/.test(source),
       evaluate(fields, clock) {
-        beginEvaluation(clock);
+        const evaluation = new Evaluation(clock, patterns);
         try {
-          const variables = variablesFor({ named, record, keepsDigits }, fields, scope);
+          const variables = variablesFor({ named, record, keepsDigits }, fields, scope).set(evaluationVariable, evaluation);
           const run = () => evaluate(variables);
+          if (loops === 0) return fromCel(run());
           return fromCel(
-            loops === 0
-              ? run()
-              : evaluateWithin(clock, run, { loops, length: source.length }, record?.isWhole ? fields.values() : valuesOf(named, fields)),
+            evaluation.within(run, { loops, length: source.length }, record?.isWhole ? fields.values() : valuesOf(named, fields)),
           );
         } catch (error) {
           throw conditionFailure(error as CelError, text, fields);
-        } finally {
-          endEvaluation();
         }
       },
     },
   };
 }
 
-const patternChecks: Readonly<Record<PatternKind, (pattern: string) => unknown>> = {
+const patternChecks: Readonly<Record<PatternKind, (pattern: string, patterns: Patterns) => unknown>> = {
   matches: checkedRegex,
-  extract: (pattern) => checkedRegex(pattern) && compileExtract(pattern),
+  extract: (pattern, patterns) => checkedRegex(pattern, patterns) && patterns.compileExtract(pattern),
   'read-date': readablePattern,
   'write-date': writablePattern,
   zone: checkZone,
@@ -269,17 +262,17 @@ function recordUsesIn(ast: ASTNode, members: readonly Member[]): RecordUses | un
   return { fields, tested: fields.filter((name) => !required.has(name)), isWhole, isField: uses.some(({ isSearched }) => !isSearched) };
 }
 
-function checkPattern({ pattern, offset, kind }: LiteralPattern): void {
+function checkPattern({ pattern, offset, kind }: LiteralPattern, patterns: Patterns): void {
   try {
-    patternChecks[kind](pattern);
+    patternChecks[kind](pattern, patterns);
   } catch (error) {
     throw new ExpressionError((error as Error).message, offset);
   }
 }
 
-function checkedRegex(pattern: string): unknown {
+function checkedRegex(pattern: string, patterns: Patterns): unknown {
   try {
-    return compilePattern(pattern);
+    return patterns.compile(pattern);
   } catch (error) {
     throw new Error(`${(error as Error).message}\n${patternAdvice}`);
   }

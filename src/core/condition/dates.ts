@@ -1,6 +1,7 @@
 import type { Temporal as TemporalApi } from 'temporal-polyfill';
 import { inQuotes } from '../answer/response.ts';
 import { didYouMean } from '../text/suggest.ts';
+import { remembered } from './remembered.ts';
 
 /** The library for dates and time zones. It is loaded only for flows that read or write dates. */
 let library: typeof TemporalApi | undefined;
@@ -107,20 +108,11 @@ interface DatePattern {
   readonly unreadable: string | undefined;
 }
 
-/** All flows share the cache. If patterns come from fields, every record can have a different one. */
-const compiled = new Map<string, DatePattern>();
-const maxCompiled = 1000;
-
-function compilePattern(pattern: string): DatePattern {
-  const known = compiled.get(pattern);
-  if (known) return known;
+const compilePattern = remembered((pattern: string): DatePattern => {
   const parts = partsOf(pattern);
   const form = new RegExp(`^${parts.map((part) => (typeof part === 'string' ? literalForm(part) : `(${part.form})`)).join('')}$`, 'i');
-  const made = { parts, form, unreadable: unreadable(parts.flatMap((part) => (typeof part === 'string' ? [] : part.says))) };
-  if (compiled.size === maxCompiled) compiled.clear();
-  compiled.set(pattern, made);
-  return made;
-}
+  return { parts, form, unreadable: unreadable(parts.flatMap((part) => (typeof part === 'string' ? [] : part.says))) };
+});
 
 const token = /''|'(?<quoted>(?:[^']|'')*)'|(?<letters>([A-Za-z])\3*)|(?<other>[^A-Za-z']+)/y;
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../ports.ts';
 import { isObject, type Value } from '../value/value.ts';
-import { forgetPatterns } from './pattern.ts';
+import type { Patterns } from './pattern.ts';
 
 /** The time for the CEL function `now()`, and the limit for evaluations that might take long. */
 export type EvaluationClock = Pick<Clock, 'wallNow' | 'abortIfLong'>;
@@ -15,26 +15,6 @@ export const noClock: EvaluationClock = {
   },
 };
 
-/** The clock of the evaluation that is going on, because CEL passes no context to its functions. No evaluation contains another. */
-let current: EvaluationClock | undefined;
-
-let startedMs: number | undefined;
-
-export function beginEvaluation(clock: EvaluationClock): void {
-  current = clock;
-  startedMs = undefined;
-}
-
-export function endEvaluation(): void {
-  current = undefined;
-}
-
-/** Returns the time for the CEL function `now()`, which stays the same throughout the evaluation. In ms since 1970. */
-export function evaluationTime(): number {
-  startedMs ??= (current ?? noClock).wallNow();
-  return startedMs;
-}
-
 interface Loops {
   readonly loops: number;
   readonly length: number;
@@ -43,22 +23,35 @@ interface Loops {
 /** An evaluation of at most this many steps certainly takes less than a second. */
 const shortSteps = 1_000_000;
 
-/** Short evaluations run without the limit: its setup takes longer. `loops` counts the expression's loops, `length` its characters. */
-export function evaluateWithin<Result>(
-  { abortIfLong }: EvaluationClock,
-  evaluate: () => Result,
-  { loops, length }: Loops,
-  values: Iterable<Value>,
-): Result {
-  const maxSize = shortSteps ** (1 / loops);
-  let size = length;
-  for (const value of values) size += sizeOf(value);
-  if (size <= maxSize) return evaluate();
-  try {
-    return abortIfLong(evaluate);
-  } catch (error) {
-    forgetPatterns();
-    throw error;
+/** One evaluation of an expression. CEL passes no context to its functions, so those that need the evaluation get it as an argument. */
+export class Evaluation {
+  readonly patterns: Patterns;
+  readonly #clock: EvaluationClock;
+  #nowMs: number | undefined;
+
+  constructor(clock: EvaluationClock, patterns: Patterns) {
+    this.#clock = clock;
+    this.patterns = patterns;
+  }
+
+  /** The time for the CEL function `now()`, which stays the same throughout the evaluation. In ms since 1970. */
+  get nowMs(): number {
+    this.#nowMs ??= this.#clock.wallNow();
+    return this.#nowMs;
+  }
+
+  /** Short evaluations run without the limit: its setup takes longer. `loops` counts the expression's loops, `length` its characters. */
+  within<Result>(evaluate: () => Result, { loops, length }: Loops, values: Iterable<Value>): Result {
+    const maxSize = shortSteps ** (1 / loops);
+    let size = length;
+    for (const value of values) size += sizeOf(value);
+    if (size <= maxSize) return evaluate();
+    try {
+      return this.#clock.abortIfLong(evaluate);
+    } catch (error) {
+      this.patterns.forget();
+      throw error;
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { nearest, nearestOnes } from '../text/suggest.ts';
 import { createEnvironment } from './cel.ts';
 import { functionsOf, registerFunctions } from './functions.ts';
-import { hasMacro, matchesMethod } from './references.ts';
+import { hasMacro } from './references.ts';
 
 /** The error for text that is not valid CEL, or for an expression of the wrong type. */
 export class ExpressionError extends Error {
@@ -32,7 +32,7 @@ export function isTooDeep({ code, message }: CelError): boolean {
 
 /** Replaces the internal names in a message from the CEL library with the names that the user wrote. */
 export function written(text: string): string {
-  return text.replaceAll(matchesMethod, 'matches').replaceAll(hasMacro, 'has');
+  return text.replaceAll(hasMacro, 'has');
 }
 
 /** `parses` returns true if a string is a valid expression. */
@@ -224,7 +224,9 @@ function textAdvice(found: FunctionSignature, expected: readonly FunctionSignatu
 }
 
 function signatureText({ name, receiver, params }: FunctionSignature): string {
-  return `${receiver === undefined ? '' : `${typeText(receiver)}.`}${name}(${params.map(typeText).join(', ')})`;
+  // Nobody writes the argument with the evaluation.
+  const types = params.filter((type) => type !== 'Evaluation').map(typeText);
+  return `${receiver === undefined ? '' : `${typeText(receiver)}.`}${name}(${types.join(', ')})`;
 }
 
 function baseOf(type: string | undefined): string | undefined {

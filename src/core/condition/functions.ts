@@ -3,9 +3,8 @@ import { inQuotes } from '../answer/response.ts';
 import { bytesOfBase64, toBase64 } from '../text/base64.ts';
 import { ExactNumber, isObject, jsonOf, type Value } from '../value/value.ts';
 import { formatDate, parseDate } from './dates.ts';
-import { evaluationTime } from './evaluation.ts';
+import { Evaluation } from './evaluation.ts';
 import { hashOf, uuidOf } from './hashes.ts';
-import { extractPattern } from './pattern.ts';
 import { folded, parseNumber, squeezed, urlEncoded } from './texts.ts';
 
 /** The functions that are called with a library name before the dot, as in `base64.encode`. */
@@ -41,13 +40,14 @@ export function registerFunctions(environment: Environment): Environment {
     const type = class extends CelLibrary {};
     environment.registerType(name, type).registerConstant(name, name, new type());
   }
-  environment.registerType('ExactNumber', ExactNumber);
+  environment.registerType('ExactNumber', ExactNumber).registerType('Evaluation', Evaluation);
   for (const [signature, handler] of Object.entries(handlers)) environment.registerFunction(signature, handler as () => unknown);
   return environment;
 }
 
 const handlers: Readonly<Record<string, (...values: never[]) => unknown>> = {
-  'now(): google.protobuf.Timestamp': () => new Date(evaluationTime()),
+  'now(Evaluation): google.protobuf.Timestamp': ({ nowMs }: Evaluation) => new Date(nowMs),
+  'string.matches(string, Evaluation): bool': (text: string, pattern: string, { patterns }: Evaluation) => patterns.matches(text, pattern),
   'string(google.protobuf.Timestamp): string': (time: Date) => time.toISOString().replace('.000Z', 'Z'),
   'int(google.protobuf.Timestamp): int': (time: Date) => BigInt(Math.floor(time.getTime() / 1000)),
   'string.replace(string, string): string': replaced,
@@ -61,7 +61,8 @@ const handlers: Readonly<Record<string, (...values: never[]) => unknown>> = {
   'base64.encode(string): string': (_: unknown, text: string) => toBase64(text),
   'base64.encode(bytes): string': (_: unknown, bytes: Uint8Array) => toBase64(bytes),
   'base64.decode(string): bytes': (_: unknown, text: string) => decoded(text),
-  'regex.extract(string, string): dyn': (_: unknown, text: string, pattern: string) => extractPattern(text, pattern),
+  'regex.extract(string, string, Evaluation): dyn': (_: unknown, text: string, pattern: string, { patterns }: Evaluation) =>
+    patterns.extract(text, pattern),
   ...hashHandlers(),
   'uuid.of(string): string': (_: unknown, text: string) => uuidOf(text),
   'text.lower(string): string': (_: unknown, text: string) => text.toLowerCase(),

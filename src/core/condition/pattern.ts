@@ -1,52 +1,50 @@
 import type { RE2JS } from 're2js';
 import { inQuotes } from '../answer/response.ts';
+import { remembered } from './remembered.ts';
 
-/** RE2 is the linear-time syntax that CEL requires. The library is loaded once per process, and only for flows that contain a pattern. */
+/** RE2 is the linear-time syntax that CEL requires. The library is loaded only for flows that contain a pattern. */
 let engine: typeof RE2JS | undefined;
-
-/** All flows share the cache, because a pattern has the same meaning in every flow. */
-const compiled = new Map<string, RE2JS>();
-
-/** If patterns come from fields, every record can have a different one. */
-const maxCompiled = 1000;
 
 /** Loads the library for `matches` and `regex.extract`. Must be called before a flow with a pattern is compiled. */
 export async function loadPatternEngine(): Promise<void> {
   engine ??= (await import('re2js')).RE2JS;
 }
 
-/** True if the pattern matches some part of the text. Throws an Error for a pattern that RE2 does not support. */
-export function matchesPattern(text: string, pattern: string): boolean {
-  return compilePattern(pattern).test(text);
+/** The patterns of an expression, each of them compiled once. All methods throw an Error for a pattern that RE2 does not support. */
+export class Patterns {
+  #compiled = remembered(compilePattern);
+
+  compile(pattern: string): RE2JS {
+    return this.#compiled(pattern);
+  }
+
+  /** Throws an Error if the pattern has several groups. */
+  compileExtract(pattern: string): RE2JS {
+    const compiled = this.#compiled(pattern);
+    if (compiled.groupCount() <= 1) return compiled;
+    throw new Error(`expected a pattern with at most one capturing group, found ${inQuotes(pattern)}; write the others as (?:...)`);
+  }
+
+  /** True if the pattern matches some part of the text. */
+  matches(text: string, pattern: string): boolean {
+    return this.#compiled(pattern).test(text);
+  }
+
+  /** Returns the first match, or its only group. Throws an Error if the pattern has several groups. */
+  extract(text: string, pattern: string): string | null {
+    const matcher = this.compileExtract(pattern).matcher(text);
+    return matcher.find() ? matcher.group(matcher.groupCount()) : null;
+  }
+
+  /** An aborted match might leave its pattern in an inconsistent state. */
+  forget(): void {
+    this.#compiled = remembered(compilePattern);
+  }
 }
 
-/** Returns the first match, or its only group. Throws an Error for a pattern that RE2 does not support or that has several groups. */
-export function extractPattern(text: string, pattern: string): string | null {
-  const matcher = compileExtract(pattern).matcher(text);
-  return matcher.find() ? matcher.group(matcher.groupCount()) : null;
-}
-
-/** Compiles a pattern for `extractPattern`. Throws an Error if RE2 does not support the pattern, or if it has several groups. */
-export function compileExtract(pattern: string): RE2JS {
-  const compiled = compilePattern(pattern);
-  if (compiled.groupCount() <= 1) return compiled;
-  throw new Error(`expected a pattern with at most one capturing group, found ${inQuotes(pattern)}; write the others as (?:...)`);
-}
-
-/** Returns the compiled pattern, which is cached. Throws an Error if RE2 does not support the pattern. */
-export function compilePattern(pattern: string): RE2JS {
-  const known = compiled.get(pattern);
-  if (known) return known;
+function compilePattern(pattern: string): RE2JS {
   if (!engine) throw new Error('the engine of patterns is not loaded');
-  if (compiled.size === maxCompiled) compiled.clear();
-  const made = compileWith(engine, pattern);
-  compiled.set(pattern, made);
-  return made;
-}
-
-/** An aborted match might leave its pattern in an inconsistent state. */
-export function forgetPatterns(): void {
-  compiled.clear();
+  return compileWith(engine, pattern);
 }
 
 /**

@@ -62,8 +62,14 @@ export const exactVariable = 'exact__';
 /** The function that makes ordinary numbers of those that keep their digits. */
 export const plainFunction = 'plain__';
 
-/** The method that is called instead of `matches`, because the CEL library's own method takes exponential time for some patterns. */
-export const matchesMethod = 'matches__';
+/** The internal variable with the evaluation. */
+export const evaluationVariable = 'evaluation__';
+
+/**
+ * They get the evaluation as their last argument. The method `matches` of the CEL library has none, and is never called: it takes exponential
+ * time for some patterns.
+ */
+const evaluating = new Set(['now', 'matches', 'regex.extract']);
 
 const macros = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
 /** The elements that they return are parts of the value. */
@@ -142,6 +148,7 @@ class ReferenceWalk {
     const isExact = name === 'has' ? within.exact.size > 0 : name === 'dyn' && within.isExact === true;
     this.#visit(called, { ...within, isExact, inHas: name === 'has' && called[0]?.op === 'id' });
     if (conversion !== undefined) this.#insertions.push({ at: end - 1, text: ')' });
+    if (evaluating.has(name)) this.#addEvaluation(called as CelOperation[], end);
   }
 
   #visitMethod({ args, start, end }: CelOperation, within: Within): void {
@@ -153,12 +160,24 @@ class ReferenceWalk {
     const isExact = variables.length > 0 && (isPart || /\bjson\s*\.\s*text\b/.test(this.#source.slice(receiver.end, end)));
     if (isExact && name === 'filter' && !isPart) this.#makePlain(start, end);
     if (!isLibrary) this.#visit(receiver, { ...within, isExact });
-    if (name === 'matches') this.#insertions.push(insertionForMatches(this.#source, receiver));
     this.#patterns.push(...literalPatterns(fullName, called));
     if (variables.length > 0 || searches.has(fullName)) this.#loops += 1;
     const inner = withVariables(within, variables, receiver, isExact);
     this.#visit(called.slice(variables.length, -1), inner);
     this.#visit(called.slice(variables.length).at(-1), { ...inner, isExact: fullName === 'json.text' || (isPart && name === 'map') });
+    if (evaluating.has(fullName) && called.length > 0) this.#addEvaluation(called, end);
+  }
+
+  #addEvaluation(called: readonly CelOperation[], end: number): void {
+    const last = called.at(-1);
+    // The last argument can be followed by a comma already, and by comments.
+    const needsComma =
+      last &&
+      !this.#source
+        .slice(last.end, end - 1)
+        .replace(/\/\/.*/g, '')
+        .includes(',');
+    this.#insertions.push({ at: end - 1, text: needsComma ? `, ${evaluationVariable}` : evaluationVariable });
   }
 
   #visitOperator(operation: CelOperation, within: Within): void {
@@ -338,10 +357,6 @@ function isNamed(node: unknown, name: string): boolean {
 /** True for a call such as `base64.encode(...)`, in which the name before the dot is a library rather than a field. */
 function isLibraryCall({ op, args }: CelOperation, name: string, bound: Bound): boolean {
   return op === 'id' && !bound.has(args as string) && functionsOf(args as string).includes(name);
-}
-
-function insertionForMatches(source: string, receiver: CelOperation): Insertion {
-  return { at: source.indexOf('matches', receiver.end) + 'matches'.length, text: matchesMethod.slice('matches'.length) };
 }
 
 /** The arguments that have to be patterns, by their places. */

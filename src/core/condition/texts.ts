@@ -1,4 +1,5 @@
 import { inQuotes } from '../answer/response.ts';
+import { remembered } from './remembered.ts';
 
 /** Letters that are not made of another letter and an accent, so that Unicode does not take them apart. */
 const plainLetters: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
@@ -30,20 +31,8 @@ interface NumberForm {
   readonly decimals: string;
 }
 
-const forms = new Map<string, NumberForm>();
-
-/** If examples come from fields, every record can have a different one. */
-const maxForms = 1000;
-
 /** Compiles the example of `number.parse`. Throws an Error if it does not show how a number is written. */
-export function numberForm(example: string): NumberForm {
-  const known = forms.get(example);
-  if (known) return known;
-  const made = compiledForm(example);
-  if (forms.size === maxForms) forms.clear();
-  forms.set(example, made);
-  return made;
-}
+export const numberForm = remembered(compiledForm);
 
 const exampleAdvice = 'write an example with thousands and decimals, such as 1,234.56 or 1.234,56 or 1234.5';
 

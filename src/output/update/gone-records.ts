@@ -5,7 +5,7 @@ import { AutomateError, invalidOption } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Plan } from '../../core/plan.ts';
 import { type Fields, isErrorField } from '../../core/record.ts';
-import type { MaxErrors, RunOptions } from '../../core/run-options.ts';
+import type { CountOrShare, RunOptions } from '../../core/run-options.ts';
 import { counted, formatCount, goneNotes } from '../../core/text/number.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import { textOf } from '../../core/value/value.ts';
@@ -31,7 +31,7 @@ export interface GoneCounts {
   readonly unreadable: number;
 }
 
-const defaultMaxGone: MaxErrors = { share: 0.2 };
+const defaultMaxGone: CountOrShare = { share: 0.2 };
 
 /** The records of an old output that are no longer in the input. */
 export class GoneRecords {

@@ -1,14 +1,14 @@
 import type { ActionRequest } from '../../core/action.ts';
 import type { EvaluationClock } from '../../core/condition/evaluation.ts';
 import type { CodedMessage } from '../../core/error-code.ts';
+import type { Ending } from '../../core/event.ts';
 import { Failure } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Lookups } from '../../core/lookup.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, isBatched, type Plan } from '../../core/plan.ts';
 import type { Fields } from '../../core/record.ts';
-import type { MaxErrors } from '../../core/run-options.ts';
-import { minCallsBefore } from '../../engine/failure-limits.ts';
+import { type FailureLimit, minCallsBefore, tooManyErrors } from '../../engine/failure-limits.ts';
 import { actionsOf, type Range, sumOf } from './actions.ts';
 import { Groups, Questions } from './groups.ts';
 import { Demand, type Duration } from './time.ts';
@@ -23,8 +23,8 @@ export interface Forecast {
   readonly firstFailure: ({ readonly record: number } & CodedMessage) | undefined;
   /** Number of records that fail before anything is sent for them, but continue because of `on_error: keep`. */
   readonly passedThrough: number;
-  /** The record whose failure ends the run, and the setting that ends the run; undefined if no such failure is known. */
-  readonly stopsAt: { readonly record: number; readonly why: 'on-error-stop' | 'max-errors' } | undefined;
+  /** The record whose failure ends the run; undefined if no such failure is known. */
+  readonly stopsAt: { readonly record: number; readonly why: Ending } | undefined;
   readonly actions: Range;
   readonly credits: Range;
   /** True if the flow contains loops or polls, which can make several passes per record. */
@@ -44,13 +44,11 @@ export interface Forecast {
   readonly requests: readonly ActionRequest[];
 }
 
-export interface ForecastSettings {
+export interface ForecastSettings extends FailureLimit {
   readonly clock: EvaluationClock;
   readonly maxRequests: number;
   /** Measured duration of a request in ms; undefined for an assumed one. */
   readonly latencyMs?: number;
-  /** Undefined if any number of records may fail. */
-  readonly maxErrors?: MaxErrors;
   /** Finds the retail chains that requests name. If undefined, every chain name is accepted. */
   readonly lookups?: Lookups;
   /** Returns true if a kept answer replaces the request of the step. Undefined if the run uses none. */
@@ -175,8 +173,9 @@ export class Forecaster implements WalkListener {
   #addFailure({ number: record }: Item, { message, code, details }: Failure): void {
     this.#failing++;
     this.#firstFailure ??= { record, message, code, details };
-    const { maxErrors } = this.#settings;
-    if (maxErrors && 'count' in maxErrors && this.#failing > maxErrors.count) this.#stopsAt ??= { record, why: 'max-errors' };
+    // A share of the finished records is unknown, because most of them would send something.
+    const reason = tooManyErrors(this.#settings, { finished: 0, failed: this.#failing });
+    if (reason) this.#stopsAt ??= { record, why: reason.ending };
   }
 
   /**
@@ -193,7 +192,7 @@ export class Forecaster implements WalkListener {
   #fewestRecords(): number {
     if (this.#stopsAt) return 0;
     if (allSteps(this.#plan.steps).some(({ onError }) => onError === 'stop')) return 1;
-    return minCallsBefore(this.#settings.maxErrors, this.#failing, this.#uncalled);
+    return minCallsBefore(this.#settings, this.#failing, this.#uncalled);
   }
 }
 

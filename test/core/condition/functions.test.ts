@@ -106,6 +106,19 @@ describe('the now function in an expression', () => {
   });
 });
 
+test('an expression can be evaluated during the evaluation of another one', () => {
+  const other = compileExpression('string(now())');
+  const clock: EvaluationClock = {
+    wallNow: () => 0,
+    abortIfLong(work) {
+      expect(other.evaluate(new Map(), { ...clock, wallNow: () => 5000 })).toBe('1970-01-01T00:00:05Z');
+      return work();
+    },
+  };
+  const source = 'a.matches("^x") ? string(now()) : ""';
+  expect(compileExpression(source).evaluate(toFields({ a: 'x'.repeat(2_000_000) }), clock)).toBe('1970-01-01T00:00:00Z');
+});
+
 describe('the error message for a function called with wrong arguments', () => {
   test.each([
     ['a.shout()', 'CEL has no "shout"; the nearest names are split, size, join\ndocs/expressions.md lists all functions'],

@@ -74,6 +74,16 @@ describe('the matches() function in an expression', () => {
     expect(() => evaluate('text.matches(pattern)', { text: 'a.', pattern })).not.toThrow();
   });
 
+  test.each([
+    'text // matches(\n  .matches(pattern)',
+    'text.matches // (\n  ( // (\n    pattern // )\n  )',
+    '(text).matches((pattern),)',
+    'text.matches(pattern, // the pattern, from a field\n  )',
+    'text.matches(pattern + [""].map(matches, matches)[0])',
+  ])('takes time proportional to the length of the text wherever brackets, commas and comments stand: %s', (source) => {
+    expect(evaluate(source, { text: `${'a'.repeat(100_000)}!`, pattern: '^(a+)+$' })).toBe(false);
+  });
+
   test('fails the record if RE2 does not support a pattern that comes from a field', () => {
     expect(() => evaluate('text.matches(pattern)', { text: 'a', pattern: '(?<!a)b' })).toThrow(
       expect.objectContaining({
