@@ -136,12 +136,11 @@ class Exchange implements Http2Handler {
   /** The server limits the number of requests. The wait does not count toward the timeout, as little as the wait for a rate. */
   onWait(isWaiting: boolean): void {
     if (this.place === -1) return;
-    const nowMs = this.#tools.now();
     if (isWaiting) {
       clearTimeout(this.#timer);
-      this.#waitsSinceMs = nowMs;
+      this.#waitsSinceMs = this.#tools.now();
     } else if (this.#waitsSinceMs !== undefined) {
-      this.#waitedMs += nowMs - this.#waitsSinceMs;
+      this.#waitedMs += this.#tools.now() - this.#waitsSinceMs;
       this.#waitsSinceMs = undefined;
       this.#timer = this.#startTimer();
     }

@@ -31,9 +31,11 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
   const ending = new AbortController();
   const fetch = createFetch(routes, options.userAgent);
   return {
-    async send(request) {
+    send(request) {
       const { origin, allowHosts, clientCert, http2 } = request;
-      return allowHosts === undefined ? sendTo(await routesFor(clientCert).to(origin, http2), request) : sendGuarded(request, allowHosts);
+      const routes = routesFor(clientCert);
+      const route = allowHosts === undefined ? routes.to(origin, http2) : routes.guardedTo(origin, isListed(origin, allowHosts), http2);
+      return route instanceof Promise ? route.then((opened) => sendTo(opened, request)) : sendTo(route, request);
     },
     fetchToEnd: fetch,
     fetch(input, init) {
@@ -48,11 +50,6 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
 
   function routesFor(certificate: ClientCertificate | undefined): Routes {
     return certificate ? (options.certified as CertifiedRoutes).of(certificate) : routes;
-  }
-
-  async function sendGuarded(request: WireRequest, allowHosts: readonly string[]): Promise<HttpResponse> {
-    const { origin, clientCert, http2 } = request;
-    return sendTo(await routesFor(clientCert).guardedTo(origin, isListed(origin, allowHosts), http2), request);
   }
 
   async function sendFiles(route: Route, request: WireRequest, form: FormUpload): Promise<HttpResponse> {
