@@ -73,11 +73,15 @@ export function createAuthentication(tools: HttpTools): RequestAuth {
 }
 
 /** The tools of a client, and what it shares with others. */
-type ClientTools = HttpTools & RequestAuth;
+type ClientTools = HttpTools &
+  RequestAuth & {
+    /** The last signature made from the secrets alone: it is the same for all requests of a node to one origin. */
+    readonly signings: WeakMap<readonly Auth[], Signing & { readonly origin: string }>;
+  };
 
 /** Authenticates requests, follows redirects, and returns responses with any status. */
 export function createHttp(given: HttpTools, authentication = createAuthentication(given)): Http {
-  const tools = { ...given, ...authentication };
+  const tools: ClientTools = { ...given, ...authentication, signings: new WeakMap() };
   const ending = new AbortController();
   const http: Http = {
     abort() {
@@ -143,7 +147,7 @@ async function sendWithCommands(
   const tokenAuths = (request.auth ?? []).filter(hasToken);
   let leftMs = request.timeoutMs;
   const send = async (given: ReadonlyMap<string, Secret>) => {
-    const own = { ...tools, secrets: new Map([...tools.secrets, ...given]) };
+    const own = { ...tools, secrets: new Map([...tools.secrets, ...given]), signings: new WeakMap() };
     const rest = { ...request, timeoutMs: leftMs };
     if (tokenAuths.length > 0) return sendWithTokens(rest, tokenAuths, own);
     const startedMs = tools.now();
@@ -176,6 +180,8 @@ interface Signing {
 function signingOf(request: SessionRequest, tokens: readonly string[], tools: ClientTools): Signing | undefined | Promise<Signing> {
   const { auth, origin, session } = request;
   if (!auth && !session) return undefined;
+  const known = auth && !session && tools.signings.get(auth);
+  if (known && known.origin === origin) return known;
   const left = [...tokens];
   const keys = (auth ?? []).filter((one) => !isSession(one));
   const fixed = keys.filter((one) => !signsRequests(one));
@@ -183,7 +189,11 @@ function signingOf(request: SessionRequest, tokens: readonly string[], tools: Cl
   const all = session && auth?.some(isSession) ? [session.signature(origin), ...signs] : signs;
   const sign = all.length > 0 ? combined(all) : undefined;
   const cookies = session?.signers ?? [];
-  if (fixed.length === keys.length) return { fixed: sign, signers: cookies, parameters: sign?.parameters };
+  if (fixed.length === keys.length) {
+    const signing = { fixed: sign, signers: cookies, parameters: sign?.parameters, origin };
+    if (auth && !session && tokens.length === 0) tools.signings.set(auth, signing);
+    return signing;
+  }
   const coming = keys.filter(signsRequests).map((one) => {
     const { credential } = one;
     return tools.signers.of(one, { credential, text: secretFor(one, origin, tools), origin });

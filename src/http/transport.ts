@@ -2,7 +2,7 @@ import type { ClientCertificate } from '../core/connection.ts';
 import { Failure } from '../core/failure.ts';
 import type { HttpResponse } from '../core/ports.ts';
 import type { CertifiedRoutes } from './client-certificate.ts';
-import { type ExchangeTools, exchange, InFlight, type WireRequest } from './exchange.ts';
+import { Exchange, type ExchangeTools, InFlight, type WireRequest } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
 import { type Route, type RouteOptions, Routes } from './routes.ts';
@@ -63,7 +63,10 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
 
   function sendTo(route: Route, request: WireRequest): Promise<HttpResponse> {
     if (typeof request.body === 'object') return sendFiles(route, request, request.body);
-    if (!ending.signal.aborted) return exchange(route, request, options, inFlight);
-    return Promise.reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
+    const { pools, proxy } = route;
+    return new Promise((resolve, reject) => {
+      if (!ending.signal.aborted) return new Exchange(request, options, { resolve, reject, proxy, inFlight }).send(pools);
+      reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
+    });
   }
 }
