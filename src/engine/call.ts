@@ -1,3 +1,4 @@
+import type { StartedAttempt } from '../core/answer/facts.ts';
 import type { Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
 import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
@@ -76,11 +77,10 @@ class RunningCall implements WaitingCall {
   }
 }
 
-/** For a successful call: the number of attempts, the start times of the call and its last attempt, and the slots of that attempt. */
+/** The start of a successful call, and its last attempt with its slots. */
 interface SuccessTimes {
-  readonly attempts: number;
   readonly startedMs: number;
-  readonly attemptMs: number;
+  readonly attempt: StartedAttempt;
   readonly slots: Slots;
 }
 
@@ -131,10 +131,48 @@ export class Calls {
   async make<Result>(call: Call<Result>, caller: CallOwner, known?: AskedCall<Result>): Promise<Result> {
     const asked = known ?? (this.#kept && (await this.#kept.ask(call, caller)));
     if (asked?.found) return asked.found.result;
-    const result = await this.#attempts(call, new RunningCall(caller, asked?.question));
-    // The slot is already free. Yielding here lets the next call be sent before this response is processed.
-    await this.#ports.clock.nextTurn();
-    return result;
+    const running = new RunningCall(caller, asked?.question);
+    const { clock, answers, ledger } = this.#ports;
+    const startedMs = clock.now();
+    try {
+      for (let attempts = 1; ; attempts++) {
+        const slots = await this.#gates.enter(call, running);
+        const attempt = { number: attempts, startedMs: clock.now() };
+        let result: Result | undefined;
+        let failed: AttemptFailure | undefined;
+        try {
+          for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
+          this.#pay(running);
+          result = await call.attempt(caller, attempt);
+          this.#succeed(call, running, result, { startedMs, attempt, slots });
+          // Until its answer is written, the request counts as in flight.
+          if (running.question) await answers?.written();
+        } catch (error) {
+          if (error instanceof LimitReached) this.#endAtLimit(error);
+          if (!(error instanceof Failure)) throw error;
+          const times = { sentAtMs: attempt.startedMs, atMs: clock.now() };
+          failed = this.#fail(call, running, error, { attempts, ...times });
+          if (isOverload(error)) slots.refused(times);
+        } finally {
+          // A final failure can end the run. The slot is freed only after the failure was processed, so that no call starts in between.
+          if (failed?.final) void clock.nextTurn().then(() => slots.free());
+          else slots.free();
+        }
+        if (failed) {
+          result = failed.final && call.resultDespite?.(failed.final);
+          if (result === undefined) {
+            await this.#waitForRetry(running, failed);
+            continue;
+          }
+          this.#endPartly(running, failed, startedMs);
+        }
+        // The slot is already free. Yielding here lets the next call be sent before this response is processed.
+        await clock.nextTurn();
+        return result as Result;
+      }
+    } finally {
+      if (running.credit === 'held') ledger.release(caller.node);
+    }
   }
 
   get kept(): KeptCalls | undefined {
@@ -168,41 +206,6 @@ export class Calls {
       throw error;
     } finally {
       if (running.credit === 'held') ledger.release(caller.node);
-    }
-  }
-
-  async #attempts<Result>(call: Call<Result>, running: RunningCall): Promise<Result> {
-    const startedMs = this.#ports.clock.now();
-    try {
-      for (let attempts = 1; ; attempts++) {
-        const slots = await this.#gates.enter(call, running);
-        let failed: AttemptFailure | undefined;
-        const attemptMs = this.#ports.clock.now();
-        try {
-          for (let ready = this.#ready(running); ready; ready = this.#ready(running)) await ready;
-          this.#pay(running);
-          const result = await call.attempt(running.caller, { number: attempts, startedMs: attemptMs });
-          this.#succeed(call, running, result, { attempts, startedMs, attemptMs, slots });
-          // Until its answer is written, the request counts as in flight.
-          if (running.question) await this.#ports.answers?.written();
-          return result;
-        } catch (error) {
-          if (error instanceof LimitReached) this.#endAtLimit(error);
-          if (!(error instanceof Failure)) throw error;
-          const atMs = this.#ports.clock.now();
-          failed = { ...this.#fail(call, running, error, { attempts, sentAtMs: attemptMs, atMs }), responseMs: atMs - attemptMs };
-          if (isOverload(error)) slots.refused({ sentAtMs: attemptMs, atMs });
-        } finally {
-          // A final failure can end the run. The slot is freed only after the failure was processed, so that no call starts in between.
-          if (failed?.final) void this.#ports.clock.nextTurn().then(() => slots.free());
-          else slots.free();
-        }
-        const result = failed.final && call.resultDespite?.(failed.final);
-        if (result !== undefined) return this.#endPartly(running, result, { attempts, startedMs, responseMs: failed.responseMs });
-        await this.#waitForRetry(running, failed);
-      }
-    } finally {
-      if (running.credit === 'held') this.#ports.ledger.release(running.caller.node);
     }
   }
 
@@ -251,36 +254,27 @@ export class Calls {
     running.credit = 'spent';
   }
 
-  #succeed<Result>(
-    call: Call<Result>,
-    running: RunningCall,
-    result: Result,
-    { attempts, startedMs, attemptMs, slots }: SuccessTimes,
-  ): void {
+  #succeed<Result>(call: Call<Result>, running: RunningCall, result: Result, { startedMs, attempt, slots }: SuccessTimes): void {
     const { record, node, heard } = running.caller;
     const atMs = call.atMs?.(result) ?? this.#ports.clock.now();
-    slots.answered({ sentAtMs: attemptMs, atMs });
-    const attempt = { number: attempts, startedMs: attemptMs };
+    const times = { sentAtMs: attempt.startedMs, atMs };
+    slots.answered(times);
     if (running.question) this.#kept?.keep(running.question, { call, result, caller: running.caller, attempt, atMs });
-    this.#gates.answered(call, { sentAtMs: attemptMs, atMs });
+    this.#gates.answered(call, times);
     this.#settle(running, call.cost?.(result));
     this.#noteAnswer(call, running.caller);
     const waitMs = call.askedToWaitMs(result);
     heard?.({ atMs, waitMs });
     if (waitMs !== undefined && (!heard || call.isSpent?.(result))) this.#pause(call, waitMs);
-    this.#ports.report({ type: 'call-done', record, node, attempts, ms: atMs - startedMs, responseMs: atMs - attemptMs });
+    const responseMs = atMs - attempt.startedMs;
+    this.#ports.report({ type: 'call-done', record, node, attempts: attempt.number, ms: atMs - startedMs, responseMs });
   }
 
   /** The attempts before the last one gave a part of the result. The credit was settled when they were sent. */
-  #endPartly<Result>(
-    { caller }: RunningCall,
-    result: Result,
-    ended: Pick<SuccessTimes, 'attempts' | 'startedMs'> & { responseMs: number },
-  ): Result {
-    const { attempts, startedMs, responseMs } = ended;
+  #endPartly({ caller }: RunningCall, { failure, responseMs }: AttemptFailure, startedMs: number): void {
+    const { record, node } = caller;
     const ms = this.#ports.clock.now() - startedMs;
-    this.#ports.report({ type: 'call-done', record: caller.record, node: caller.node, attempts, ms, responseMs });
-    return result;
+    this.#ports.report({ type: 'call-done', record, node, attempts: failure.attempts, ms, responseMs });
   }
 
   #fail(
@@ -288,7 +282,7 @@ export class Calls {
     running: RunningCall,
     failure: Failure,
     { attempts, ...times }: AttemptTimes & { readonly attempts: number },
-  ): Omit<AttemptFailure, 'responseMs'> {
+  ): AttemptFailure {
     if (failure.sent) this.#settle(running);
     failure.attempts = attempts;
     if (failure.status === undefined) this.#noteSilence(call, running.caller, failure);
@@ -306,7 +300,7 @@ export class Calls {
     // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
     if (failure.retryAfterMs !== undefined || (pace === undefined && concernsAll(failure, final)))
       this.#pause(call, waitMs, failure.status);
-    return { failure, waitMs, final };
+    return { failure, responseMs: times.atMs - times.sentAtMs, waitMs, final };
   }
 
   /** Returns the pace at which the gate goes on, instead of a pause that grows. Undefined if none is known. */

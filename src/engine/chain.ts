@@ -147,10 +147,7 @@ export class Chain implements PassingChain {
     const turn = joinsBatch ? undefined : yieldIfLong(position, this.tools);
     // All rows that have yielded resume in the same turn of the event loop. When this row resumes, that turn might already have lasted too
     // long, so the row checks once more.
-    return turn ? turn.then(() => this.#passOne(step, fields, row, position)) : this.#passNow(step, fields, row, position);
-  }
-
-  #passNow(step: Step, fields: Fields, row: number, position: ChainPosition): Promise<readonly Fields[]> {
+    if (turn) return turn.then(() => this.#passOne(step, fields, row, position));
     const failed = (error: unknown) => this.#afterFailure(step, fields, position, error);
     try {
       if (step.when && !step.when.evaluate(fields, this.tools.ports.clock)) return Promise.resolve([fields]);

@@ -152,7 +152,9 @@ export class RecordContext implements NodeContext, CallOwner {
   call<Result>(call: Call<Result> | LocalCall<Result> | BatchEntry<Result>): Promise<Result> {
     if ('batch' in call) return this.#join(call);
     const { batches, calls } = this.chain.tools;
-    return batches.busyWhile(this.position.step, 'answer' in call ? calls.makeLocally(call, this) : this.#cachedOrMade(call, calls));
+    if ('answer' in call) return batches.busyWhile(this.position.step, calls.makeLocally(call, this));
+    const { cache } = call;
+    return batches.busyWhile(this.position.step, cache ? this.#cached(call, cache) : calls.make(call, this));
   }
 
   spent(cost: number | undefined): void {
@@ -307,11 +309,6 @@ export class RecordContext implements NodeContext, CallOwner {
     // Waiting also for no result would yield to the event loop, and the batch would be sent without this record.
     const found = result && (await batches.busyWhile(place.step, result));
     return found ? found.result : batches.join(entry, { ...place, question });
-  }
-
-  #cachedOrMade<Result>(call: Call<Result>, calls: Calls): Promise<Result> {
-    const { cache } = call;
-    return cache ? this.#cached(call, cache) : calls.make(call, this);
   }
 
   async #cached<Result>(call: Call<Result>, cache: CachedCall<Result>): Promise<Result> {

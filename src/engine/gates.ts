@@ -25,6 +25,8 @@ export class Gates {
   readonly #permitsOf: ((gate: string) => Permits) | undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #slots = new Map<string, Slots>();
+  /** The gate of the last call. Most calls have the same one, and to put its key together takes 1 % of a run's CPU time. */
+  #last: { readonly origin: string; readonly credential: string | undefined; readonly gate: Gate } | undefined;
 
   /** `permitsOf` is set if several processes share a gate. */
   constructor(clock: Clock, permitsOf?: (gate: string) => Permits) {
@@ -33,7 +35,9 @@ export class Gates {
   }
 
   gateOf({ gate: { origin, credential } }: LimitedCall): Gate {
-    return this.#gateOf(gateKey(origin, credential));
+    if (this.#last?.origin !== origin || this.#last.credential !== credential)
+      this.#last = { origin, credential, gate: this.#gateOf(gateKey(origin, credential)) };
+    return this.#last.gate;
   }
 
   endRates(run: object): void {
@@ -49,6 +53,7 @@ export class Gates {
     const found = this.#gates.get(key);
     if (found) return found;
     if (this.#gates.size >= maxIdleGates) {
+      this.#last = undefined;
       for (const [key, gate] of this.#gates) if (gate.isIdle()) this.#gates.delete(key);
     }
     const gate = new Gate(this.#clock, this.#permitsOf?.(key));

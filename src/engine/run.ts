@@ -98,9 +98,8 @@ class RecordRun {
     const giveUp = worker ? worker.giveUp : keepGoing ? undefined : endRun;
     const tools = { phase, giveUp, input: () => this.#inputState() };
     this.#passage = parts.passage?.(tools) ?? new LocalPassage(plan, parts, tools);
-    const finish = (item: Item, outcome: Outcome) => this.#finish(item, outcome);
     const size = () => this.#passage.size;
-    this.#window = new Window({ size, unordered: settings.unordered ?? false, finish }, phase);
+    this.#window = new Window({ size, unordered: settings.unordered ?? false, finish: this.#finish }, phase);
     this.#writing = new Writing(output, ports.clock, phase, (records) => this.#written(records));
   }
 
@@ -153,7 +152,7 @@ class RecordRun {
     return this.#window.room() ?? this.#passage.room();
   }
 
-  #finish(item: Item, result: Outcome): void {
+  readonly #finish = (item: Item, result: Outcome): void => {
     const { output, ports } = this.#parts;
     const isFiltered = this.#filters && rowsOf(result) === 0;
     const outcome = output.put(item, result, isFiltered);
@@ -170,7 +169,7 @@ class RecordRun {
     } else if (isFiltered) ports.report({ type: 'record-filtered', record: item.number });
     else ports.report({ type: 'record-done', record: item.number, rows: rowsOf(outcome) ?? 0 });
     this.#writing.add();
-  }
+  };
 
   #written(records: number): void {
     this.#unwritten -= records;

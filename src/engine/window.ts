@@ -98,29 +98,28 @@ export class Window {
   }
 
   #settle(place: WindowPlace, result: FinishedRecord): void {
+    const { unordered, finish } = this.#options;
+    place.result = unordered ? 'passed on' : result;
     try {
-      this.#passOn(place, result);
+      if (unordered) finish(result.item, result.outcome);
+      else this.#waiting++;
+      for (let first = this.#places[this.#head]?.result; first; first = this.#places[this.#head]?.result) {
+        this.#head++;
+        if (first === 'passed on') continue;
+        this.#waiting--;
+        finish(first.item, first.outcome);
+      }
     } catch (reason) {
       this.#break(reason);
     }
+    if (this.#head >= maxFreePlaces) this.#removeFree();
     this.#leave();
   }
 
-  #passOn(place: WindowPlace, result: FinishedRecord): void {
-    const { unordered, finish } = this.#options;
-    place.result = unordered ? 'passed on' : result;
-    if (unordered) finish(result.item, result.outcome);
-    else this.#waiting++;
-    for (let first = this.#places[this.#head]?.result; first; first = this.#places[this.#head]?.result) {
-      this.#head++;
-      if (first === 'passed on') continue;
-      this.#waiting--;
-      finish(first.item, first.outcome);
-    }
-    if (this.#head < maxFreePlaces) return;
+  #removeFree(): void {
     this.#places.splice(0, this.#head);
     this.#head = 0;
-    if (unordered && this.#hasRoom()) this.#room.wake();
+    if (this.#options.unordered && this.#hasRoom()) this.#room.wake();
   }
 
   #break(reason: unknown): void {

@@ -92,9 +92,15 @@ export function sleepersOf(signal: AbortSignal): Set<() => void> {
   return sleepers;
 }
 
-/** Waits for two turns: only then has undici written a request to an idle connection. */
+let comingTurn: Promise<void> | undefined;
+
+/** Waits for two turns: only then has undici written a request to an idle connection. All callers of one turn wait together. */
 function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(() => setImmediate(resolve));
+  comingTurn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      comingTurn = undefined;
+      setImmediate(resolve);
+    });
   });
+  return comingTurn;
 }

@@ -17,6 +17,7 @@ import type { LoggedIn, LoginSessions } from './auth/sessions.ts';
 import { RequestSigners } from './auth/signer-types.ts';
 import type { SourceTools } from './auth/source-tools.ts';
 import { hasToken, type TokenAuth, tokenSource } from './auth/token-sources.ts';
+import { type DailyLimits, withDailyLimits } from './daily-limits.ts';
 import { throwAsSent } from './error.ts';
 import { nextTarget, type WireRequest } from './exchange.ts';
 import type { RunFiles } from './transfers/run-files.ts';
@@ -40,6 +41,10 @@ export interface HttpTools {
   used(credential: string): void;
   /** Masks a new secret in all output from now on. Replaces the secret that was masked earlier for the same `slot`. */
   secret(text: string, slot?: string): void;
+  /** Undefined to send requests to public servers without counting them. */
+  readonly publicServers?: DailyLimits;
+  /** Writes the credits that are held for the run's requests to disk. Undefined if requests cost none. */
+  flush?(): void;
   /** Undefined if there are no connections to which a person has logged in. */
   readonly logins?: Pick<LoginTools, 'keeper' | 'wallNow' | 'ended' | 'loginPlace'>;
 }
@@ -68,30 +73,35 @@ export function createAuthentication(tools: HttpTools): RequestAuth {
 }
 
 /** The tools of a client, and what it shares with others. */
-type ClientTools = HttpTools & RequestAuth;
+type ClientTools = HttpTools &
+  RequestAuth & {
+    /** The last signature made from the secrets alone: it is the same for all requests of a node to one origin. */
+    readonly signings: WeakMap<readonly Auth[], Signing & { readonly origin: string }>;
+  };
 
 /** Authenticates requests, follows redirects, and returns responses with any status. */
 export function createHttp(given: HttpTools, authentication = createAuthentication(given)): Http {
-  const tools = { ...given, ...authentication };
-  const { transport, now } = tools;
+  const tools: ClientTools = { ...given, ...authentication, signings: new WeakMap() };
   const ending = new AbortController();
-  return {
+  const http: Http = {
     abort() {
       ending.abort();
-      transport.abort();
+      tools.transport.abort();
     },
-    async send(request) {
-      const session = sessionIn(request.auth);
-      return session ? sendInSession(request, session, tools, sendInside) : sendInside(request);
-    },
+    send,
   };
+  const counted = given.publicServers && withDailyLimits(http, given.publicServers);
+  return http;
 
-  async function sendInside(request: SessionRequest): Promise<HttpResponse> {
-    const { auth } = request;
+  function send(request: SessionRequest): Promise<HttpResponse> {
+    const { auth, perDay } = request;
+    if (perDay && counted) return counted.send(request);
+    const login = request.session ? undefined : sessionIn(auth);
+    if (login) return sendInSession(request, login, tools, send);
     const names = tools.commands ? commandsOf(request, tools.commands) : [];
     if (names.length > 0) return sendWithCommands(request, names, { ...tools, ended: ending.signal });
     if (auth?.some(hasToken)) return sendWithTokens(request, auth.filter(hasToken), tools);
-    return sendAndFollow(request, now() + request.timeoutMs, await signingOf(request, [], tools), tools);
+    return sendAndFollow(request, request.timeoutMs, [], tools);
   }
 }
 
@@ -137,11 +147,11 @@ async function sendWithCommands(
   const tokenAuths = (request.auth ?? []).filter(hasToken);
   let leftMs = request.timeoutMs;
   const send = async (given: ReadonlyMap<string, Secret>) => {
-    const own = { ...tools, secrets: new Map([...tools.secrets, ...given]) };
+    const own = { ...tools, secrets: new Map([...tools.secrets, ...given]), signings: new WeakMap() };
     const rest = { ...request, timeoutMs: leftMs };
     if (tokenAuths.length > 0) return sendWithTokens(rest, tokenAuths, own);
     const startedMs = tools.now();
-    const response = await sendAndFollow(rest, startedMs + leftMs, await signingOf(request, [], own), own);
+    const response = await sendAndFollow(rest, leftMs, [], own);
     leftMs -= tools.now() - startedMs;
     return response;
   };
@@ -166,10 +176,12 @@ interface Signing {
   readonly parameters: Signature['parameters'];
 }
 
-/** `tokens` are the access tokens of the types that have one, in their order. Undefined if requests are not signed. */
-async function signingOf(request: SessionRequest, tokens: readonly string[], tools: ClientTools): Promise<Signing | undefined> {
+/** Undefined if requests are not signed. */
+function signingOf(request: SessionRequest, tokens: readonly string[], tools: ClientTools): Signing | undefined | Promise<Signing> {
   const { auth, origin, session } = request;
   if (!auth && !session) return undefined;
+  const known = auth && !session && tools.signings.get(auth);
+  if (known && known.origin === origin) return known;
   const left = [...tokens];
   const keys = (auth ?? []).filter((one) => !isSession(one));
   const fixed = keys.filter((one) => !signsRequests(one));
@@ -177,23 +189,28 @@ async function signingOf(request: SessionRequest, tokens: readonly string[], too
   const all = session && auth?.some(isSession) ? [session.signature(origin), ...signs] : signs;
   const sign = all.length > 0 ? combined(all) : undefined;
   const cookies = session?.signers ?? [];
-  if (fixed.length === keys.length) return { fixed: sign, signers: cookies, parameters: sign?.parameters };
-  const signers = keys.filter(signsRequests).map((one) => {
+  if (fixed.length === keys.length) {
+    const signing = { fixed: sign, signers: cookies, parameters: sign?.parameters, origin };
+    if (auth && !session && tokens.length === 0) tools.signings.set(auth, signing);
+    return signing;
+  }
+  const coming = keys.filter(signsRequests).map((one) => {
     const { credential } = one;
     return tools.signers.of(one, { credential, text: secretFor(one, origin, tools), origin });
   });
-  return { fixed: sign, signers: [...cookies, ...(await Promise.all(signers))], parameters: shownSignature(auth ?? []).parameters };
+  const { parameters } = shownSignature(auth ?? []);
+  return Promise.all(coming).then((signers) => ({ fixed: sign, signers: [...cookies, ...signers], parameters }));
 }
 
 /** The time to obtain the tokens does not count toward the request's timeout. */
-function sendWithTokens(request: HttpRequest, auths: readonly TokenAuth[], tools: ClientTools): Promise<HttpResponse> {
+async function sendWithTokens(request: HttpRequest, auths: readonly TokenAuth[], tools: ClientTools): Promise<HttpResponse> {
   // Refuses other secrets before a token is requested.
   for (const one of request.auth ?? []) if (!hasToken(one) && !isSession(one)) secretFor(one, request.origin, tools);
   let leftMs = request.timeoutMs;
   const sources = auths.map((auth) => tokenSource(auth, request.origin, sourceTools(tools)));
   return tools.tokens.sendWith<HttpResponse>(sources, async (tokens) => {
     const startedMs = tools.now();
-    const response = await sendAndFollow(request, startedMs + leftMs, await signingOf(request, tokens, tools), tools);
+    const response = await sendAndFollow(request, leftMs, tokens, tools);
     leftMs -= tools.now() - startedMs;
     const timed = auths.find(({ type }) => type === 'jwt');
     if (timed) refuseWrongClock(response, timed.credential, tools.wallNow());
@@ -232,8 +249,16 @@ function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string 
     commands.use(credential, (secret) => use(secretFor({ credential }, origin, { ...tools, secrets: new Map([[credential, secret]]) })));
 }
 
-/** One deadline applies to the request and all its redirects. */
-async function sendAndFollow(request: HttpRequest, deadlineMs: number, sign: Signing | undefined, tools: HttpTools): Promise<HttpResponse> {
+/**
+ * One deadline applies to the request and all its redirects. `tokens` are the access tokens of the types of authentication that have one, in
+ * their order.
+ */
+async function sendAndFollow(request: HttpRequest, leftMs: number, tokens: readonly string[], tools: ClientTools): Promise<HttpResponse> {
+  const deadlineMs = tools.now() + leftMs;
+  const sign = await signingOf(request, tokens, tools);
+  // Meanwhile, the other records that continue in this turn of the event loop have reserved their credits. A single write then covers all of
+  // them, which saves 5 % of a run's CPU time.
+  tools.flush?.();
   const save = request.save && (await tools.files.claim(request.save));
   try {
     const first = toWireRequest(request, deadlineMs, save && { ...save, takes: request.save.takes }, tools);

@@ -21,7 +21,7 @@ interface PublicUserAgent {
 }
 
 /** The settings for requests to public servers. Such a server accepts only a limited number of requests per day. */
-interface DailyLimits extends PublicUserAgent {
+export interface DailyLimits extends PublicUserAgent {
   /** The folder of automate's own files. It contains the file with this machine's counts. */
   home(): string;
   wallNow(): number;
@@ -35,7 +35,7 @@ export function withDailyLimits(http: Http, { home, userAgent, wallNow }: DailyL
     async send(request) {
       if (!request.perDay) return http.send(request);
       if (!(await counts.add(request.perDay))) throw limitReached(request.perDay);
-      const response = await http.send({ ...request, headers: { ...request.headers, 'User-Agent': userAgent } });
+      const response = await http.send({ ...request, perDay: undefined, headers: { ...request.headers, 'User-Agent': userAgent } });
       const { status, retryAfterMs } = response;
       return status === 429 && retryAfterMs !== undefined ? { ...response, retryAfterMs: Math.max(retryAfterMs, minPauseMs) } : response;
     },

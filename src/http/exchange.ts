@@ -11,7 +11,7 @@ import { acceptEncoding, decompress, tooLarge } from './decompress.ts';
 import { failureOf, type Occasion, proxyAnswer } from './error.ts';
 import { headerReader } from './header.ts';
 import type { DispatchOptions, Http2Controller, Http2Handler } from './multiplexed/request.ts';
-import type { Route } from './routes.ts';
+import type { Pools } from './pools.ts';
 import type { FormUpload, OpenUpload } from './transfers/form-upload.ts';
 import type { ClaimedSave } from './transfers/run-files.ts';
 import type { SavedBody } from './transfers/saved-body.ts';
@@ -50,14 +50,9 @@ export interface ExchangeTools {
   wallNow(): number;
 }
 
-/** Does not follow redirects. `inFlight` contains the request until the response is complete. Rejects with a Failure if it never is. */
-export function exchange(route: Route, request: WireRequest, tools: ExchangeTools, inFlight: InFlight): Promise<HttpResponse> {
-  const { proxy } = route;
-  return new Promise((resolve, reject) => new Exchange(request, tools, { resolve, reject, proxy, inFlight }).send(route));
-}
-
 interface ExchangeCaller {
   readonly proxy: string | undefined;
+  /** Contains the request until it ends. */
   readonly inFlight: InFlight;
   resolve(response: HttpResponse | Promise<HttpResponse>): void;
   reject(failure: Error): void;
@@ -94,8 +89,8 @@ export class InFlight {
  */
 const continueInTurn = inTurns();
 
-/** A request in flight. It ends when its response is complete or when it fails. */
-class Exchange implements Http2Handler {
+/** A request in flight. It ends when its response is complete or when it fails with a Failure. It follows no redirects. */
+export class Exchange implements Http2Handler {
   /** Index of this request in the array of requests in flight; -1 if the request has ended. */
   place = -1;
   readonly #request: WireRequest;
@@ -124,7 +119,7 @@ class Exchange implements Http2Handler {
     this.#timer = this.#startTimer();
   }
 
-  send({ pools }: Route): void {
+  send(pools: Pools): void {
     this.#caller.inFlight.add(this);
     try {
       pools.dispatch(toDispatch(this.#request, this.#tools.userAgent), this);
@@ -136,12 +131,11 @@ class Exchange implements Http2Handler {
   /** The server limits the number of requests. The wait does not count toward the timeout, as little as the wait for a rate. */
   onWait(isWaiting: boolean): void {
     if (this.place === -1) return;
-    const nowMs = this.#tools.now();
     if (isWaiting) {
       clearTimeout(this.#timer);
-      this.#waitsSinceMs = nowMs;
+      this.#waitsSinceMs = this.#tools.now();
     } else if (this.#waitsSinceMs !== undefined) {
-      this.#waitedMs += nowMs - this.#waitsSinceMs;
+      this.#waitedMs += this.#tools.now() - this.#waitsSinceMs;
       this.#waitsSinceMs = undefined;
       this.#timer = this.#startTimer();
     }

@@ -130,7 +130,7 @@ export class Pools {
   dispatch(options: Dispatcher.DispatchOptions & { readonly origin: string }, handler: Dispatcher.DispatchHandler): void {
     const { origin } = options;
     const pool = this.#pools.get(origin) ?? this.#opened(origin);
-    this.#pools.delete(origin);
+    if (this.#pools.size > 1) this.#pools.delete(origin);
     this.#pools.set(origin, pool);
     if (this.#pools.size > maxOrigins) this.#close(this.#pools.keys().next().value as string);
     pool.dispatch(options, handler);

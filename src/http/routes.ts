@@ -42,7 +42,7 @@ export class Routes {
   }
 
   /** For an origin that the flow or a connection specifies. */
-  async to(origin: string, http2 = false): Promise<Route> {
+  to(origin: string, http2 = false): Route | Promise<Route> {
     const proxy = this.#proxyOf(origin);
     return proxy ? this.#through(proxy, speaksHttp2(origin, http2)) : this.#direct('any', speaksHttp2(origin, http2));
   }

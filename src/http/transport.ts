@@ -2,7 +2,7 @@ import type { ClientCertificate } from '../core/connection.ts';
 import { Failure } from '../core/failure.ts';
 import type { HttpResponse } from '../core/ports.ts';
 import type { CertifiedRoutes } from './client-certificate.ts';
-import { type ExchangeTools, exchange, InFlight, type WireRequest } from './exchange.ts';
+import { Exchange, type ExchangeTools, InFlight, type WireRequest } from './exchange.ts';
 import { createFetch, type Fetch } from './fetch.ts';
 import { isListed } from './guard.ts';
 import { type Route, type RouteOptions, Routes } from './routes.ts';
@@ -31,9 +31,11 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
   const ending = new AbortController();
   const fetch = createFetch(routes, options.userAgent);
   return {
-    async send(request) {
+    send(request) {
       const { origin, allowHosts, clientCert, http2 } = request;
-      return allowHosts === undefined ? sendTo(await routesFor(clientCert).to(origin, http2), request) : sendGuarded(request, allowHosts);
+      const routes = routesFor(clientCert);
+      const route = allowHosts === undefined ? routes.to(origin, http2) : routes.guardedTo(origin, isListed(origin, allowHosts), http2);
+      return route instanceof Promise ? route.then((opened) => sendTo(opened, request)) : sendTo(route, request);
     },
     fetchToEnd: fetch,
     fetch(input, init) {
@@ -50,11 +52,6 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
     return certificate ? (options.certified as CertifiedRoutes).of(certificate) : routes;
   }
 
-  async function sendGuarded(request: WireRequest, allowHosts: readonly string[]): Promise<HttpResponse> {
-    const { origin, clientCert, http2 } = request;
-    return sendTo(await routesFor(clientCert).guardedTo(origin, isListed(origin, allowHosts), http2), request);
-  }
-
   async function sendFiles(route: Route, request: WireRequest, form: FormUpload): Promise<HttpResponse> {
     const upload = await form.open();
     try {
@@ -66,7 +63,10 @@ export function createTransport(options: TransportOptions, routes = new Routes(o
 
   function sendTo(route: Route, request: WireRequest): Promise<HttpResponse> {
     if (typeof request.body === 'object') return sendFiles(route, request, request.body);
-    if (!ending.signal.aborted) return exchange(route, request, options, inFlight);
-    return Promise.reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
+    const { pools, proxy } = route;
+    return new Promise((resolve, reject) => {
+      if (!ending.signal.aborted) return new Exchange(request, options, { resolve, reject, proxy, inFlight }).send(pools);
+      reject(new Failure('network', `${request.origin}: the run has ended`, { retryable: true, sent: false }));
+    });
   }
 }

@@ -57,8 +57,8 @@ export function reported({ paths }: Action, { rows, found }: RowsRead, context: 
 }
 
 export function mappedEvent(paths: readonly string[], found: readonly Found[]): Extract<NodeEvent, { type: 'mapped' }> {
+  if (!found.includes('empty')) return { type: 'mapped', paths, found: found as readonly boolean[] };
   const empty = paths.filter((_, index) => found[index] === 'empty');
-  if (empty.length === 0) return { type: 'mapped', paths, found: found as readonly boolean[] };
   return { type: 'mapped', paths, found: found.map(Boolean), empty };
 }
 

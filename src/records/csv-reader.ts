@@ -65,7 +65,7 @@ export class CsvReader implements RecordReader {
     this.#receivedBytes = from.offset;
     this.#oddities = new CsvOddities(input, warn);
     this.#parser = new CsvParser(input, {
-      row: (cells) => this.#take(cells),
+      row: this.#take,
       stray: (quote) => this.#oddities.addStray(quote),
     });
   }
@@ -142,7 +142,7 @@ export class CsvReader implements RecordReader {
     return items;
   }
 
-  #take(cells: string[]): void {
+  readonly #take = (cells: string[]): void => {
     const line = this.#nextLine();
     const { bytes, lines, empty_lines } = this.#parser.info;
     const isOverLines = this.#from.line + lines - this.#surplusLines > line;
@@ -159,7 +159,7 @@ export class CsvReader implements RecordReader {
       this.#headerEnd = this.#end;
       this.#headerProblem = this.#problemWith(this.#header, bytes, line);
     }
-  }
+  };
 
   #problemWith(header: TableHeader, bytes: number, line: number): AutomateError | undefined {
     if (bytes > maxHeaderBytes) return longHeader(this.#name, line);
