@@ -210,6 +210,7 @@ const kindNames: Readonly<Record<Kind, string>> = {
   timestamp: 'a timestamp',
   duration: 'a duration',
   list: 'a list',
+  null: 'null',
 };
 
 /** Convert a cell to another kind of value. `fails` is true in a calculation. */

@@ -1,4 +1,4 @@
-import { isMap, isScalar, type Pair, parseDocument, type Scalar, type YAMLMap } from 'yaml';
+import { isMap, isScalar, isSeq, type Pair, parseDocument, type Scalar, type YAMLMap, type YAMLSeq } from 'yaml';
 import { yamlMapWord } from '../core/text/quoted-word.ts';
 
 /** As written in a flow: field names mapped to paths in a response. */
@@ -94,12 +94,20 @@ function pairOf(node: YAMLMap): Pair<Scalar, Scalar | YAMLMap | null> | undefine
 function mapOf(node: YAMLMap): MapText | undefined {
   const value = pairOf(node)?.value;
   if (value === undefined || value === null || (isScalar(value) && value.value === null)) return {};
+  if (isSeq(value)) return pathsOf(value);
   if (!isMap(value)) return undefined;
   const entries = value.items.map(({ key, value: path }) => [
     isScalar(key) ? key.value : undefined,
     isScalar(path) ? path.value : undefined,
   ]);
   return entries.every(([field, path]) => typeof field === 'string' && typeof path === 'string') ? Object.fromEntries(entries) : undefined;
+}
+
+/** In a list, each path is the name of its field, too. Undefined if it has comments, which a mapping in its place would lose. */
+function pathsOf({ items, comment, commentBefore }: YAMLSeq): MapText | undefined {
+  const paths = items.map((item) => (isScalar(item) && !item.comment && !item.commentBefore ? item.value : undefined));
+  if (comment || commentBefore || !paths.every((path) => typeof path === 'string')) return undefined;
+  return Object.fromEntries(paths.map((path) => [path, path]));
 }
 
 function rangeOf({ range }: { readonly range?: readonly [number, number, number] | null }): readonly [number, number, number] {

@@ -235,20 +235,21 @@ function fill(cells: string[], { names }: TableHeader): void {
   while (cells.length < names.length) cells.push('');
 }
 
-function wrongCellCount(cells: readonly string[], { names, width }: TableHeader, line: number): Failure {
+function wrongCellCount(cells: readonly string[], header: TableHeader, line: number): Failure {
+  const { names } = header;
   const extra = cells
     .slice(names.length)
     .map((cell) => JSON.stringify(cell))
     .join(', ');
   const found = `${cells.length}${extra === '' ? '' : ` (extra: ${extra})`}`;
-  const advice =
-    extra === '' ? '' : cells.length <= width ? ': give the column a name in the header, or clear the cell' : otherHeader(width);
+  const advice = extra === '' ? '' : adviceFor(cells, header);
   return new Unreadable(`line ${line}: expected ${counted(names.length, 'cell')}, found ${found}${advice}`);
 }
 
-/** A title above the header is a header with a single cell. */
-function otherHeader(width: number): string {
-  return width === 1 ? ': is the header in another line?' : '';
+/** A title above the header is a header with a single name. Spreadsheets write delimiters after it. */
+function adviceFor({ length }: readonly string[], { names, width }: TableHeader): string {
+  if (names.length === 1) return ': is the header in another line?';
+  return length <= width ? ': give the column a name in the header, or clear the cell' : '';
 }
 
 /** The parser counts each CR LF as two line breaks. */

@@ -265,7 +265,7 @@ export function inputFormatOf({ path, format }: Pick<SourceOptions, 'path' | 'fo
 /** For a file whose extension does not belong to a format. */
 export function unknownFormat(path: string, of: 'in' | 'out'): AutomateError {
   const extensions = textKinds.flatMap((kind) => formats[kind].names).map((name) => `.${name}`);
-  const old = of === 'in' && /\.xls[bm]?$/i.test(path) ? '\nopen the workbook in Excel and save it as .xlsx' : '';
+  const old = of === 'in' && /\.(?:xls[bm]?|ods)$/i.test(path) ? '\nopen the workbook in Excel or LibreOffice and save it as .xlsx' : '';
   const message = `${path}: expected a file name that ends in ${extensions.join(', ')}, one of these with .gz, or .xlsx${old}`;
   return new AutomateError('usage', message, { code: 'unknown-format', details: { of, formats: formatNames } });
 }

@@ -40,16 +40,22 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   }
 }
 
-/** Throws an AutomateError (`input`) for text that a download put in place of the file. */
-function refuseOtherText(begin: string, name: string): void {
-  if (/^(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html[\s>])/i.test(begin))
+/** HTML, also without the beginning of a page, as web programs export tables for Excel. */
+const htmlStart = /^(?:\xef\xbb\xbf)?\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|(?:html|head|body|table)[\s>])/i;
+
+/** XML, with its declaration or two elements. A single name in angle brackets can be that of a column. */
+const xmlStart = /^(?:\xef\xbb\xbf)?\s*(?:<\?xml\s|<[a-z][\w.:-]*(?:\s[^<>]*)?>\s*<)/i;
+
+/** Throws an AutomateError (`input`) for text that a download put in place of the file. `begin` has a character for each byte. */
+export function refuseOtherText(begin: string, name: string): void {
+  if (htmlStart.test(begin))
     throw inputError(
       name,
       'expected records, found an HTML page\nopen it in a browser: it might ask for a login, or say why there is no file',
     );
   if (begin.startsWith('version https://git-lfs.github.com/'))
     throw inputError(name, 'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull');
-  if (/^(?:\xef\xbb\xbf)?\s*<\?xml\s/i.test(begin)) throw inputError(name, 'expected records, found an XML document');
+  if (xmlStart.test(begin)) throw inputError(name, 'expected records, found an XML document');
   const other = otherFiles.find(({ start }) => begin.startsWith(start));
   if (other) throw inputError(name, `expected records, found ${other.is}\n${other.advice(shellWord(name))}`);
   const member = begin.startsWith(zipStart) ? firstMember(begin) : undefined;
@@ -70,6 +76,10 @@ const otherFiles: readonly { readonly start: string; readonly is: string; advice
   { start: '\x28\xb5\x2f\xfd', is: 'data that zstd compressed', advice: (file) => `unpack it first: zstd -d ${file}` },
   { start: '\xfd7zXZ\0', is: 'data that xz compressed', advice: (file) => `unpack it first: xz -dk ${file}` },
   { start: 'BZh91AY&SY', is: 'data that bzip2 compressed', advice: (file) => `unpack it first: bzip2 -dk ${file}` },
+  ...['\xff\xfe\0\0', '\0\0\xfe\xff'].map((start) => ({
+    ...{ start, is: 'text in UTF-32' },
+    advice: (file: string) => `convert it first: iconv -f UTF-32 -t UTF-8 ${file} > utf-8.txt`,
+  })),
   { start: '7z\xbc\xaf\x27\x1c', is: 'a 7z archive', advice: (file) => `unpack it first: 7z x ${file}` },
 ];
 
@@ -163,8 +173,8 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
   for await (const chunk of chunks) {
     if (offset < beginBytes) {
       begin += chunk.toString('latin1', 0, beginBytes - offset);
-      refuseOtherUnicode(begin, encoding, name);
       refuseOtherText(begin, name);
+      refuseOtherUnicode(begin, encoding, name);
       // No text has been decoded yet: a single byte of UTF-16 is no character.
       if (encoding === utf16 && offset < 2) decoder = keepingByte(begin, offset);
     }
@@ -195,6 +205,12 @@ function keepingByte(begin: string, offset: number): TextDecoder {
   return decoder;
 }
 
+/** Four letters, digits or signs of ASCII in UTF-16. */
+const otherOrder: Readonly<Record<string, RegExp>> = {
+  'utf-16le': /^(?:\0[\t\r\n\x20-\x7e]){4}/,
+  'utf-16be': /^(?:[\t\r\n\x20-\x7e]\0){4}/,
+};
+
 /** Throws an AutomateError (`input`) if the first bytes are those of another encoding of Unicode than the given one. */
 function refuseOtherUnicode(begin: string, encoding: string, name: string): void {
   const refuse = (found: string, hint: 'utf-8' | 'utf-16') => {
@@ -206,6 +222,7 @@ function refuseOtherUnicode(begin: string, encoding: string, name: string): void
   if (order !== undefined && !isUtf16) refuse('the byte order mark of UTF-16', 'utf-16');
   if (order === '\xff\xfe' && encoding === 'utf-16be') refuse('the byte order mark of utf-16le', 'utf-16');
   if (order === '\xfe\xff' && encoding === 'utf-16le') refuse('the byte order mark of utf-16be', 'utf-16');
+  if (otherOrder[encoding]?.test(begin)) refuse('the other byte order', 'utf-16');
   if (order !== undefined || begin.length < 4) return;
   const isPaired = /^(?:[^\0]\0){2}|^(?:\0[^\0]){2}/.test(begin);
   if (!isUtf16 && isPaired) refuse('a zero byte next to each letter, as in UTF-16', 'utf-16');
@@ -221,14 +238,15 @@ export async function* gunzip(bytes: AsyncIterable<Buffer>, name: string): Async
   try {
     yield* unzipped;
   } catch (error) {
+    refuseOtherText(begin, name);
     // The header of a further part is expected only behind the end of a complete one.
-    if (begin === gzipStart && /incorrect header/.test((error as Error).message)) throw trailingError(name, error);
+    if (begin.startsWith(gzipStart) && /incorrect header/.test((error as Error).message)) throw trailingError(name, error);
     throw gzipError(name, error);
   }
 
   async function* noted(all: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of all) {
-      if (begin.length < 2) begin += chunk.toString('latin1', 0, 2 - begin.length);
+      if (begin.length < beginBytes) begin += chunk.toString('latin1', 0, beginBytes - begin.length);
       yield chunk;
     }
   }

@@ -56,6 +56,21 @@ describe("replacing a node's map in a flow's text", () => {
     expect(withMap('nodes:\n  - map:\n      a: b\n    type: http\n', 0, {})).toBe('nodes:\n  - map: {}\n    type: http\n');
   });
 
+  test('also replaces a list of paths, whose fields have the names of the paths', () => {
+    const block = 'nodes:\n  - type: http\n    map:\n      - a\n      - b[].c # after\n    url: x\n';
+    expect(nodeTexts(block)[0]?.map).toBeUndefined();
+    expect(nodeTexts(block.replace(' # after', ''))[0]?.map).toEqual({ a: 'a', 'b[].c': 'b[].c' });
+    expect(withMap(block.replace(' # after', ''), 0, { a: 'a', d: 'e' })).toBe(
+      'nodes:\n  - type: http\n    map:\n      a: a\n      d: e\n    url: x\n',
+    );
+    expect(withMap('nodes:\n  - type: http\n    map: [a] # here\n    url: x\n', 0, { a: 'a', d: 'e' })).toBe(
+      'nodes:\n  - type: http\n    map: # here\n      a: a\n      d: e\n    url: x\n',
+    );
+    expect(withMap('nodes: [{ type: http, map: [a], url: x }]\n', 0, { a: 'a', d: 'e' })).toBe(
+      'nodes: [{ type: http, map: { "a": "a", "d": "e" }, url: x }]\n',
+    );
+  });
+
   test('is possible only if each value of the map is just a path', () => {
     const text =
       'nodes:\n  - type: http\n    url: x\n  - type: http\n    map: { a: b }\n  - type: http\n    map:\n      a: { path: b, required: true }\n';

@@ -160,6 +160,8 @@ test.each([
   ['shift_jis', bigEndian(text), 'expected shift_jis, found a zero byte next to each letter, as in UTF-16\npass --encoding utf-16'],
   ['utf-16le', bigEndian(`\ufeff${text}`), 'expected utf-16le, found the byte order mark of utf-16be\npass --encoding utf-16'],
   ['utf-16be', Buffer.from(`\ufeff${text}`, 'utf16le'), 'expected utf-16be, found the byte order mark of utf-16le\npass --encoding utf-16'],
+  ['utf-16le', bigEndian(text), 'expected utf-16le, found the other byte order\npass --encoding utf-16'],
+  ['utf-16be', Buffer.from(text, 'utf16le'), 'expected utf-16be, found the other byte order\npass --encoding utf-16'],
   ['utf-16', Buffer.from(`\ufeff${text}`), 'expected utf-16, found the byte order mark of UTF-8\nleave out --encoding'],
   [
     'utf-16',
@@ -177,7 +179,11 @@ test.each([
     'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n',
     'expected records, found a Git LFS pointer in place of the file\nfetch the file itself: git lfs pull',
   ],
+  ['<!-- export --><table border="1"><tr><td>id</td></tr></table>', 'expected records, found an HTML page\n'],
   ['<?xml version="1.0"?>\n<rows/>', 'expected records, found an XML document'],
+  ['<Error>\n <Code>AccessDenied</Code></Error>', 'expected records, found an XML document'],
+  ['\xff\xfe\0\0i\0\0\0d\0\0\0', 'expected records, found text in UTF-32\nconvert it first: iconv -f UTF-32 -t UTF-8'],
+  ['\0\0\xfe\xff\0\0\0i\0\0\0d', 'expected records, found text in UTF-32\nconvert it first: iconv'],
   ['%PDF-1.7\n%\xe2\xe3\n', 'expected records, found a PDF document\nask its author'],
   ['SQLite format 3\0\x10\0', 'expected records, found an SQLite database\nwrite a table to a file first: sqlite3 -header -csv'],
   ['PAR1\x15\x04\xff', 'expected records, found a Parquet file\nconvert it'],
@@ -192,9 +198,24 @@ test.each([
       expect(await problem(openText(format, bytes, { encoding }))).toContain(`input: <stdin>: ${message}`);
 });
 
-test.each(['PAR1,PAR2\n4,5\n', 'BZhour,b\n1,2\n', '[Name],{id}\n1,2\n', '{id},b\n1,2\n'])('a table may begin with %j', async (content) => {
-  expect(await shown(openText('csv', content))).toHaveLength(1);
+test.each([
+  ['rows.csv.gz', '<!DOCTYPE html>\n<p>Log in</p>', 'expected records, found an HTML page'],
+  ['rows.json.gz', 'version https://git-lfs.github.com/spec/v1\n', 'expected records, found a Git LFS pointer'],
+  ['rows.csv.gz', '\x28\xb5\x2f\xfd\x24', 'expected records, found data that zstd compressed'],
+  ['rows.csv.gz', 'id\n17\n', 'expected gzip data, found something else'],
+  ['rows.xlsx', '<!DOCTYPE html>\n<p>Log in</p>', 'expected records, found an HTML page'],
+  ['rows.xlsx', 'version https://git-lfs.github.com/spec/v1\n', 'expected records, found a Git LFS pointer'],
+  ['rows.xlsx', 'id\n17\n', 'expected an Excel workbook (.xlsx), found another file'],
+])('what a download has put into %s is named: %j', async (name, content, message) => {
+  expect(await problem(openFile(file(name, Buffer.from(content, 'latin1'))))).toContain(`${name}: ${message}`);
 });
+
+test.each(['PAR1,PAR2\n4,5\n', 'BZhour,b\n1,2\n', '[Name],{id}\n1,2\n', '<id>,<name>\n1,2\n', '{id},b\n1,2\n'])(
+  'a table may begin with %j',
+  async (content) => {
+    expect(await shown(openText('csv', content))).toHaveLength(1);
+  },
+);
 
 test.each([
   ['{"error":"unauthorized","code":401}', 'found JSON: {"error":"unauthorized"\nif each line is an object, pass --in-format ndjson'],

@@ -11,7 +11,7 @@ export function isOperation(node: unknown): node is CelOperation {
 }
 
 /** A type of values to which text is never equal. */
-export type Kind = 'number' | 'bool' | 'timestamp' | 'duration' | 'list';
+export type Kind = 'number' | 'bool' | 'timestamp' | 'duration' | 'list' | 'null';
 
 /** The variables that enclosing macros declare, such as `x` in `list.all(x, x > 0)`, and the kind of their values if it is known. */
 export type Bound = ReadonlyMap<string, Kind | undefined>;
@@ -67,7 +67,9 @@ export function mismatchIn(operation: CelOperation, { source, bound, fieldOf }: 
   const kind = sides
     .map((side) => (texts.has(writtenIn(side, source)) ? undefined : kindOf(side, bound)))
     .find((found) => found !== undefined);
-  if (!field || !kind || (isCalculation && (kind === 'bool' || kind === 'list'))) return undefined;
+  if (!field || !kind || (isCalculation && !['number', 'timestamp', 'duration'].includes(kind))) return undefined;
+  // An expression that also asks for empty text is for inputs of both kinds.
+  if (kind === 'null' && /""|''/.test(source)) return undefined;
   return {
     ...field,
     kind,
@@ -93,6 +95,7 @@ function comparisonWithText({ op, args }: CelOperation, { source, bound, fieldOf
     }
     const kind = kindOf(side, bound);
     if (fieldOf(side) || kind === undefined) return written;
+    if (kind === 'null') return '""';
     if (isLiteral(side)) return JSON.stringify(written.replace(/u$/i, ''));
     return kind === 'bool' ? `string(${written})` : undefined;
   }
@@ -146,6 +149,7 @@ function kindOf({ op, args }: CelOperation, bound: Bound): Kind | undefined {
 
 function literalKind(value: unknown): Kind | undefined {
   if (typeof value === 'boolean') return 'bool';
+  if (value === null) return 'null';
   // An object is an unsigned number such as 5u, or bytes.
-  return typeof value === 'string' || value === null || value instanceof Uint8Array ? undefined : 'number';
+  return typeof value === 'string' || value instanceof Uint8Array ? undefined : 'number';
 }

@@ -11,6 +11,7 @@ import { namingErrors } from '../../files/naming-errors.ts';
 import { type Input, readError } from '../input.ts';
 import { ReadCheck } from '../read-check.ts';
 import { inputError } from '../record-reader.ts';
+import { refuseOtherText } from '../utf8.ts';
 
 /** Uncompressed size of a file in the workbook, unless the caller knows better. */
 const maxPartBytes = 64 * 1024 * 1024;
@@ -115,6 +116,7 @@ function refuseOther(file: number, name: string): void {
     throw inputError(name, `expected an Excel workbook (.xlsx), found ${found}`, { hint });
   };
   if (begin.length === 0) fail('an empty file');
+  refuseOtherText(text, name);
   if (!text.startsWith(containerStart)) fail('another file', 'csv');
   // The list of streams in an old Excel file shows whether the workbook has a password (MS-CFB, 2.2 and 2.6).
   const sector = 2 ** begin.readUInt16LE(30);
