@@ -1,25 +1,27 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { wordsOf } from '../core/text/words.ts';
+import type { CredentialToStore } from '../starter/starter-secrets.ts';
 import {
   formIn,
   formType,
   mergedHeaders,
   type RequestWithNotes,
   unusableRequest,
+  type WrittenAuth,
   type WrittenHeader,
   type WrittenRequest,
 } from '../starter/written-node.ts';
 
 /** curl options that take a value and change the request. The letter before a colon is the short form. */
 const requestOptions =
-  'X:request H:header d:data data-ascii data-raw data-binary data-urlencode json u:user A:user-agent e:referer b:cookie oauth2-bearer url url-query m:max-time retry';
+  'X:request H:header d:data data-ascii data-raw data-binary data-urlencode json u:user A:user-agent e:referer b:cookie oauth2-bearer url url-query m:max-time retry aws-sigv4';
 
 const otherOptions =
   'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
 
 const flags =
-  'G:get basic k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
+  'G:get I:head basic digest k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
 
 const notes: Readonly<Record<string, string>> = {
   insecure: '-k was left out: certificates are always checked; use --cacert for your own',
@@ -41,9 +43,15 @@ function optionsIn(names: string, type: 'string' | 'boolean'): typeof options {
   );
 }
 
+interface CurlRequest extends RequestWithNotes {
+  readonly credentials: readonly CredentialToStore[];
+}
+
 /** Throws an AutomateError (`usage`) if a flow cannot send the request. The message shows no value, because any value might be a secret. */
-export function curlRequest(text: string): RequestWithNotes {
-  const given = readArguments(text);
+export function curlRequest(text: string): CurlRequest {
+  const all = readArguments(text);
+  const signer = signerOf(all);
+  const given = signer ? all.filter(({ name, value }) => name !== 'user' && !(name === 'header' && signer.own.test(value))) : all;
   const texts = (...names: readonly string[]) => given.flatMap(({ name, value }) => (names.includes(name) ? [value] : []));
   const has = (name: string) => given.some((option) => option.name === name);
   const data = dataOf(given);
@@ -54,14 +62,40 @@ export function curlRequest(text: string): RequestWithNotes {
   const query = [...texts('url-query').map(inQuery), ...(has('get') && data ? [data] : [])];
   return {
     request: {
-      method: texts('request').at(-1) ?? (has('get') || data === undefined ? 'GET' : 'POST'),
+      method: texts('request').at(-1) ?? (has('head') ? 'HEAD' : has('get') || data === undefined ? 'GET' : 'POST'),
       url: withQuery(url, query),
       ...(has('get') || !data ? { headers } : payloadOf(data, headers, has('json'))),
       ...number('timeoutSeconds', texts('max-time')),
       ...number('retries', texts('retry')),
+      ...(signer && { auth: [signer.auth] }),
     },
+    credentials: signer ? [signer.credential] : [],
     notes: Object.entries(notes).flatMap(([name, note]) => (has(name) ? [note] : [])),
   };
+}
+
+interface Signer {
+  readonly auth: WrittenAuth;
+  readonly credential: CredentialToStore;
+  /** Matches headers that the signature itself adds. */
+  readonly own: RegExp;
+}
+
+/** The user name and password of these options are signed with, not sent. `--aws-sigv4` takes `aws:amz:REGION:SERVICE`, or less of it. */
+function signerOf(given: readonly Given[]): Signer | undefined {
+  const aws = given.find(({ name }) => name === 'aws-sigv4');
+  if (aws) {
+    const [, , region, service] = aws.value.split(':');
+    const note = 'not written: the key of --aws-sigv4; store ACCESS_KEY_ID:SECRET_ACCESS_KEY as the credential aws';
+    return {
+      auth: { type: 'aws_sigv4', ...(service && { service }), ...(region && { region }), credential: 'aws' },
+      credential: { name: 'aws', note },
+      own: /^x-amz-security-token:/i,
+    };
+  }
+  if (!given.some(({ name }) => name === 'digest')) return undefined;
+  const note = 'not written: the login of --digest; store username:password as the credential digest-login';
+  return { auth: { type: 'digest', credential: 'digest-login' }, credential: { name: 'digest-login', note }, own: /^authorization:/i };
 }
 
 const multipart = new Set(['-F', '--form', '--form-string']);

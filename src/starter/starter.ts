@@ -98,9 +98,8 @@ function withQueryVariables(request: WrittenRequest, secrets = new KnownSecrets(
 
 /** Puts fields in place of secrets in the path and in a text, where a flow cannot refer to a credential. */
 function withSecretFields(request: WrittenRequest, secrets: KnownSecrets | undefined) {
-  if (!secrets) return { request, fields: [] };
-  const url = pathWithFields(request.url, secrets);
-  const text = request.text === undefined ? undefined : textWithFields(request.text, secrets);
+  const url = secrets ? pathWithFields(request.url, secrets) : { text: request.url, fields: [] };
+  const text = request.text === undefined ? undefined : textWithFields(request.text, secrets ?? new KnownSecrets());
   return {
     request: { ...request, url: url.text, ...(text && { text: text.text }) },
     fields: [...url.fields, ...(text?.fields ?? [])],

@@ -17,7 +17,7 @@ describe('parsing a curl command line', () => {
     [`curl https://a.example --json '{"a":1}' -d '{"b":2}'`, 'expected a JSON body'],
     ["curl 'https://a.example", 'a quote in the command is not closed'],
     ['curl https://a.example -F file=x', "curl's -F is not supported"],
-    ['curl https://a.example --aws-sigv4 x', 'a flow cannot do what this option of curl does: --aws-sigv4'],
+    ['curl https://a.example --ntlm -u a:b', 'a flow cannot do what this option of curl does: --ntlm'],
     ['curl https://a.example -H', "curl's -H needs a value"],
     [`curl https://a.example -d ${'['.repeat(2000)}${']'.repeat(2000)}`, 'expected a JSON body'],
     [`curl https://a.example -d '{"a":'`, 'expected a JSON body'],
@@ -29,7 +29,6 @@ describe('parsing a curl command line', () => {
     ['curl https://a.example -X DELETE -d a=b', 'a DELETE cannot have a body in a flow'],
     ['curl https://a.example -d @body.json', 'a body from a file'],
     ['curl https://a.example -X DELETE -d {}', 'a DELETE cannot have a body in a flow'],
-    ['curl https://a.example -I', 'a flow cannot do what this option of curl does: -I'],
     ['curl https://a.example -X TRACE', 'found TRACE'],
     [
       'curl https://hooks.slack.com/services/T0000000/B0000000/aBcDeFgHiJkLmNoPqRsTuVwX -d {}',
@@ -80,6 +79,13 @@ describe('parsing a curl command line', () => {
     ['-b a=1 -b b=2', 'header: Cookie'],
     ["-H 'X-A: 1' -H 'x-a: 2' -H 'X-B: 3' -H 'X-B: 3'", 'X-A: 1, 2\n      X-B: "3"\n'],
     ["-A '' -e '' -b ''", 'url: https://a.example\n    # auth'],
+    ['-I', 'method: HEAD\n'],
+    ['--digest -u ann:pass', 'auth:\n      type: digest\n      credential: digest-login\n'],
+    [
+      '--aws-sigv4 aws:amz:eu-west-1:es -u AKIA:key',
+      'type: aws_sigv4\n      service: es\n      region: eu-west-1\n      credential: aws\n',
+    ],
+    ['--aws-sigv4 aws:amz -u AKIA:key -H "x-amz-security-token: t0k3n"', 'auth:\n      type: aws_sigv4\n      credential: aws\n    #'],
   ])('produces a flow that sends what curl sends: %s', (options, written) => {
     expect(starterFlow(curlRequest(`curl https://a.example ${options}`).request).text).toContain(written);
   });
@@ -114,6 +120,19 @@ describe('a secret in a curl command line', () => {
     const { text } = starterFlow(curlRequest(`curl https://a.example ${options}`).request);
     expect(text).toContain(written);
     expect(text).not.toContain(token);
+  });
+
+  test('becomes a field in XML, which cannot have a credential', () => {
+    const xml = '<Login><User>ann</User><Password>hunter22secret</Password></Login>';
+    const { text, notes } = starterFlow(curlRequest(`curl https://a.example -H 'Content-Type: text/xml' -d '${xml}'`).request);
+    expect(text).toContain('<User>ann</User><Password>{{Password}}</Password>');
+    expect(notes).toEqual(['a secret is taken from the field "Password", because it cannot be a credential in its place']);
+  });
+
+  test('that only signs the request is stored as a credential', () => {
+    const { request, credentials } = curlRequest('curl https://a.example --digest -u ann:hunter22secret');
+    expect(credentials.map(({ name }) => name)).toEqual(['digest-login']);
+    expect(JSON.stringify(request)).not.toContain('hunter22secret');
   });
 
   test('can be the user name in the URL', () => {

@@ -115,12 +115,19 @@ describe('an llm node with the output option', () => {
 
   test.each([
     ['not JSON', 'Sure! It is an a.', /the answer does not fit the schema \(the answer is not JSON\), found Sure! It is an a\./],
-    ['an object without a required property', '{"kind":"a"}', /does not fit the schema \(size is missing\)/],
+    ['an object without a required property', '{"size":1}', /does not fit the schema \(kind is missing\)/],
     ['an object with an additional property', '{"kind":"a","size":1,"x":1}', /does not fit the schema/],
   ])('fails the record if the answer is repeatedly %s', async (_, text, message) => {
     const { failures, requests } = await asked(sorted, [said(text), said(text)]);
     expect(requests).toHaveLength(2);
     expect(failures).toMatchObject([{ class: 'answer', status: 200, message: expect.stringMatching(message) }]);
+  });
+
+  test('takes an optional property that the model has left out for null', async () => {
+    const flow = 'prompt: x, invalid_retries: 0, output: { kind: string, size: { type: integer, optional: true } }';
+    const { rows, requests } = await asked(flow, [said('{"kind":"a"}')]);
+    expect(rows).toEqual([{ name: 'Ann', kind: 'a', size: null }]);
+    expect(bodyOf(requests[0] ?? {}).response_format.json_schema.schema.required).toEqual(['kind', 'size']);
   });
 
   test('asks only once if invalid_retries is 0', async () => {

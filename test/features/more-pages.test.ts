@@ -127,6 +127,14 @@ const kinds: [name: string, url: string, options: string, server: (request: Sent
     '{ type: offset, param: offset, size: 2, items: data, until: body.has_more == false }',
   ],
   [
+    'a flag, and the offset in the answer',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'offset'), (isLast) => ({ hasMore: !isLast, limit: 2, offset: numberIn(request, 'offset') })),
+    'hasMore',
+    '{ type: offset, param: offset, size: 2, items: data, until: body.hasMore == false }',
+  ],
+  [
     'a flag, and the offset in the URL',
     '/x?skip=0',
     map,
@@ -202,6 +210,64 @@ const kinds: [name: string, url: string, options: string, server: (request: Sent
     },
     'data.users.pageInfo.hasNextPage',
     '{ type: cursor, path: data.users.pageInfo.endCursor, param: variables.c, in: body, until: body.data.users.pageInfo.hasNextPage == false }',
+  ],
+  [
+    'the cursor of Intercom',
+    '/x',
+    map,
+    (request) => {
+      const from = numberIn(request, 'starting_after');
+      return page(from, (isLast) => ({ pages: { type: 'pages', ...(!isLast && { next: { page: 2, starting_after: `${from + 2}.0` } }) } }));
+    },
+    'pages.next.starting_after',
+    '{ type: cursor, path: pages.next.starting_after, param: starting_after }',
+  ],
+  [
+    'the URL of DigitalOcean',
+    '/x',
+    map,
+    (request) =>
+      page(numberIn(request, 'o'), (isLast) => ({ links: { pages: isLast ? {} : { next: `/x?o=${numberIn(request, 'o') + 2}` } } })),
+    'links.pages.next',
+    '{ type: next_url, path: links.pages.next }',
+  ],
+  [
+    'the flag of Zoho',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'page', 1) * 2 - 2, (isLast) => ({ info: { page: 1, more_records: !isLast } })),
+    'info.more_records',
+    '{ type: page, param: page, items: data, until: body.info.more_records == false }',
+  ],
+  [
+    'the token of Jira',
+    '/x',
+    map,
+    (request) => {
+      const from = numberIn(request, 'nextPageToken');
+      return page(from, (isLast) => (isLast ? { isLast } : { isLast, nextPageToken: `${from + 2}.0` }));
+    },
+    'isLast',
+    '{ type: cursor, path: nextPageToken, param: nextPageToken, until: body.isLast == true }',
+  ],
+  [
+    'the token of Zoom',
+    '/x',
+    map,
+    (request) => {
+      const from = numberIn(request, 'next_page_token');
+      return page(from, (isLast) => ({ page_size: 2, next_page_token: isLast ? '' : `${from + 2}.0` }));
+    },
+    'next_page_token',
+    '{ type: cursor, path: next_page_token, param: next_page_token }',
+  ],
+  [
+    'the counts of Algolia',
+    '/x',
+    map,
+    (request) => page(numberIn(request, 'page') * 2, () => ({ page: numberIn(request, 'page'), nbPages: 3 })),
+    'page',
+    '{ type: page, param: page, start: 0, items: data, until: body.page + 1 >= body.nbPages }',
   ],
   ...[
     ['OData 4', '@odata.nextLink', '["@odata.nextLink"]'],

@@ -144,11 +144,14 @@ function ownParameter(name: string, holder: JsonObject): string | undefined {
   if (name === 'offset' || /\wcontinue$/.test(name)) return name;
   // The API of Notion.
   if (name === 'next_cursor' && holder.object === 'list') return 'start_cursor';
+  // The APIs of Jira and Zoom take the token under its own name.
+  if ((name === 'nextPageToken' && 'isLast' in holder) || (name === 'next_page_token' && 'page_size' in holder)) return name;
   return /^next[_-]?(?:page[_-]?)?(start|offset|marker|key)$/i.exec(name)?.[1]?.toLowerCase();
 }
 
-/** Returns the parameter that usually takes the value of a member such as `endCursor`, `last_id` or `nextPageToken`. */
+/** Returns the parameter that usually takes the value of a member such as `endCursor`, `last_id`, `nextPageToken` or `starting_after`. */
 function cursorParameter(name: string): string {
+  if (name === 'starting_after') return name;
   if (/token$/i.test(name)) return name.replace(/^next[_-]?(?=page)/i, '').replace(/^P/, 'p');
   return /^(?:end_?cursor|last_?id|after)$/i.test(name) ? 'after' : 'cursor';
 }
@@ -168,11 +171,18 @@ function byFlag(flag: Flag, list: ValuePath, rows: readonly Value[], request: Pa
   const parameters = queryPairs(request);
   const found = (names: RegExp) => parameters.find(([one]) => names.test(one));
   const size = found(sizeNames);
-  const offset = found(offsetNames)?.[0] ?? (size?.[0] === 'limit' && !found(pageNames) ? 'offset' : undefined);
+  const countsRows = size?.[0] === 'limit' || countIn(flag.holder.offset) === 0;
+  const offset = found(offsetNames)?.[0] ?? (countsRows && !found(pageNames) ? 'offset' : undefined);
   if (flag.holder.object === 'list' && isObject(rows[0]) && Object.hasOwn(rows[0], 'id'))
     return [['type', 'cursor'], ['path', 'id'], ['param', 'starting_after'], ['from', 'last_item'], ...items, ...until];
   if (offset !== undefined && rows.length > 0)
-    return [['type', 'offset'], ['param', offset], ['size', wholeNumber(size?.[1]) ?? rows.length], ...items, ...until];
+    return [
+      ['type', 'offset'],
+      ['param', offset],
+      ['size', wholeNumber(size?.[1]) ?? countIn(flag.holder.limit) ?? rows.length],
+      ...items,
+      ...until,
+    ];
   return [...pageOptions(found(pageNames)), ...items, ...until];
 }
 

@@ -25,8 +25,8 @@ const nextNames: ReadonlySet<string> = new Set([
 /** The number of a row, or a distance in time such as `+02:00`, but no cursor. */
 const ownOffset = /^(?:(?:UTC|GMT)?\s*[+-]?[\d:.]*|Z)$/i;
 
-/** Members of an object that leads to the next page, as in HAL, JSON:API and the API of HubSpot. */
-const linkNames = ['href', 'url', 'uri', 'link', 'after', 'cursor', 'token'];
+/** Members of an object that leads to the next page, as in HAL, JSON:API and the APIs of HubSpot and Intercom. */
+const linkNames = ['href', 'url', 'uri', 'link', 'after', 'starting_after', 'cursor', 'token'];
 
 const moreFlags = named(
   'has more',
@@ -34,19 +34,21 @@ const moreFlags = named(
   'has next',
   'has more items',
   'has more results',
+  'more records',
   'more items in collection',
   'is truncated',
 );
 const lastFlags = named('last', 'is last', 'is last page');
 
 const pageNumbers = named('page', 'current page', 'page number', 'number');
-const pageTotals = named('pages', 'total pages', 'page count', 'last page', 'num pages', 'number of pages');
+const pageTotals = named('pages', 'total pages', 'page count', 'last page', 'num pages', 'nb pages', 'number of pages');
 const offsets = named('offset', 'skip', 'start at');
 const sizes = named('limit', 'max results', 'size', 'count');
 const totals = named('total', 'total count', 'total results');
 
 const pagingNames: ReadonlySet<string> = new Set([
-  ...named('page info', 'paging', 'pagination', 'page', 'meta', 'metadata', 'links', 'response metadata', 'result info', 'additional data'),
+  ...named('page info', 'paging', 'pagination', 'page', 'pages', 'meta', 'metadata', 'info', 'links', 'response metadata', 'result info'),
+  ...named('additional data'),
   ...['_links', '_meta', '_metadata', '_pagination'],
 ]);
 

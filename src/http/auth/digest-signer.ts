@@ -21,6 +21,14 @@ export interface Challenge {
 
 const hashes: Readonly<Record<string, string>> = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' };
 
+/** Maximum number of nonces that one request tries. Each of its attempts but the last one has found its nonce used up. */
+const maxStale = 10;
+
+/** True if only the nonce was refused: the server knows that the password is right (RFC 7616, 3.3). */
+function isStale({ header }: SignedAnswer): boolean {
+  return /\bstale\s*=\s*"?true\b/i.test(header('www-authenticate') ?? '');
+}
+
 /** Asks for the challenge once, and then counts `nc` up. All requests that need the challenge in the same moment wait for it. */
 export function digestSigner(auth: Digest, secret: SignerSecret): RequestSigner {
   return new DigestSigner(auth, secret);
@@ -47,15 +55,16 @@ class DigestSigner implements RequestSigner {
     while (!this.#challenge && this.#asking) await this.#asking;
     let used = this.#challenge;
     let answer = await (used ? next(this.#sign(request, used)) : this.#ask(next({ headers: {} })));
-    for (let attempt = 0; answer.status === 401 && attempt < 2; attempt++) {
+    for (let attempt = 0; answer.status === 401 && attempt < (isStale(answer) ? maxStale : 2); attempt++) {
       const known = this.#challenge;
-      // Another request may have got a new challenge since this one was sent.
-      const to = known && known.nonce !== used?.nonce ? known : this.#learn(answer);
+      // Another request may have got a new challenge since this one was sent. A server whose nonces can be used only a few times says stale,
+      // and the challenge of another request may be used up, too.
+      const to = known && known.nonce !== used?.nonce && !isStale(answer) ? known : this.#learn(answer);
       if (used && to.nonce === used.nonce) break;
       used = to;
       answer = await next(this.#sign(request, to));
     }
-    if (answer.status !== 401) return answer;
+    if (answer.status !== 401 || isStale(answer)) return answer;
     const { credential, origin } = this.#secret;
     throw refusedCredential(credential, `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`);
   }

@@ -49,8 +49,7 @@ function jsonIn(text: string): Record<string, unknown> | undefined {
 }
 
 function keyOfPem(written: string, auth: JwtSettings, { credential, passphrase }: KeyText): KeyObject {
-  // In variables of CI systems, line breaks are often written as \n.
-  const pem = /[\r\n]/.test(written.trim()) ? written : written.replaceAll('\\n', '\n');
+  const pem = /[\r\n]/.test(written.trim()) ? written : withLines(written);
   // Next to the key, openssl also writes the parameters of its curve, or its certificate.
   const kinds = [...pem.matchAll(/-----BEGIN ([^-]*)-----/g)].map(([, kind = '']) => kind);
   const kind = kinds.find((one) => one.includes('PRIVATE KEY')) ?? kinds[0] ?? '';
@@ -72,6 +71,12 @@ function keyOfPem(written: string, auth: JwtSettings, { credential, passphrase }
         : 'is not a complete private key: store the whole file, with its first and last line',
     );
   }
+}
+
+/** In variables of CI systems and in forms, line breaks are often written as \n or as spaces. */
+function withLines(line: string): string {
+  const lines = (text: string) => text.trim().replace(/\s+/g, '\n');
+  return line.replaceAll('\\n', '\n').replace(/(-----BEGIN [^-]*-----)([^-]*)/g, (_, begin, text) => `${begin}\n${lines(text)}\n`);
 }
 
 function keyOfJwk(jwk: object, credential: string): KeyObject {

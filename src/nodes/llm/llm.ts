@@ -17,7 +17,7 @@ import { compileRequest, type RequestTemplate, usesWithin } from '../http/reques
 import { Conversation, costOf, type Dialog, type TokenPrice } from './conversation.ts';
 import { clashesOf, type LlmOptions, llmOptions, withExtra } from './llm-options.ts';
 import { type AnswerParts, acceptAnswer } from './model-answer.ts';
-import { OutputCheck, propertiesOf, schemaOf } from './output.ts';
+import { checkedSchema, OutputCheck, propertiesOf, schemaOf } from './output.ts';
 import { type ModelQuestion, maxTokensNames, type Provider } from './provider.ts';
 import { providers } from './providers.ts';
 import { checkStrictSchema } from './strict-schema.ts';
@@ -41,7 +41,8 @@ function buildLlm(options: LlmOptions, context: BuildContext): Node | undefined 
   const provider: Provider = providers[options.provider];
   checkLlmOptions(options, provider, context);
   const schema = options.output ? schemaOf(options.output) : (options.schema as JsonObject | undefined);
-  const check = tryOption(context, ['schema'], () => schema && new OutputCheck(schema));
+  const checked = options.output ? checkedSchema(options.output) : schema;
+  const check = tryOption(context, ['schema'], () => checked && new OutputCheck(checked));
   const mapping = tryOption(context, ['map'], () => compileMapping(options.map ?? defaultMap(schema), options.when_empty));
   const auth = authOf(options, provider);
   const request = requestOf(options, { provider, auth, connection }, context);

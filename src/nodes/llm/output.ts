@@ -36,6 +36,12 @@ export function schemaOf(written: z.output<typeof output>): JsonObject {
   };
 }
 
+/** Returns the schema for the check: a model that is not forced to follow the schema leaves out what can be null. */
+export function checkedSchema(written: z.output<typeof output>): JsonObject {
+  const required = membersOf(written).flatMap(([name, one]) => (typeof one !== 'string' && one.optional ? [] : [name]));
+  return { ...schemaOf(written), required };
+}
+
 function propertyOf({ type = 'string', enum: values, optional = false, description }: OutputMember): JsonObject {
   const base = type === 'list' ? 'array' : type;
   return {

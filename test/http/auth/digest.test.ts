@@ -88,6 +88,27 @@ describe('a request with auth of type digest', () => {
     expect(server.counts.sort()).toEqual(Array.from({ length: 64 }, (_, index) => (index + 1).toString(16).padStart(8, '0')));
   });
 
+  test('tries again as long as the server says that the nonce is stale, and never takes that for a refused password', async () => {
+    const uses = new Map<string, number>();
+    const server = await httpServer(({ headers: { authorization = '' } }, response) => {
+      const nonce = /nonce="(\w+)"/.exec(authorization)?.[1] ?? '';
+      const left = (uses.get(nonce) ?? 0) - 1;
+      uses.set(nonce, left);
+      if (left >= 0) return json(response, {});
+      const fresh = `n${uses.size}`;
+      uses.set(fresh, neverEnds ? 0 : 2);
+      response.setHeader('WWW-Authenticate', `Digest realm="r", nonce="${fresh}", qop="auth"${nonce && ', stale=true'}`);
+      return json(response, {}, 401);
+    });
+    let neverEnds = false;
+    const { get } = createSender({ secrets: { c: pair } });
+    const answers = await Promise.all(Array.from({ length: 32 }, () => get(server.origin, { auth })));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    neverEnds = true;
+    for (let used = 0; used < 2; used++) await get(server.origin, { auth });
+    expect((await get(server.origin, { auth })).status).toBe(401);
+  });
+
   test('ends the run if the password is refused', async () => {
     const server = await digestServer('MD5', Number.POSITIVE_INFINITY, 'another');
     const sending = createSender({ secrets: { c: pair } }).get(server.origin, { auth });

@@ -55,6 +55,7 @@ describe('a request with auth of type jwt', () => {
     ['PKCS#1', rsa.privateKey.export({ type: 'pkcs1', format: 'pem' }) as string],
     ['Windows line breaks', pem.replaceAll('\n', '\r\n')],
     ['line breaks written as \\n', pem.trim().replaceAll('\n', '\\n')],
+    ['line breaks written as spaces', pem.trim().replaceAll('\n', ' ')],
     ['JWK', JSON.stringify(rsa.privateKey.export({ format: 'jwk' }))],
     ['openssl pkcs12, with text before it', `Bag Attributes\n    friendlyName: robot\nKey Attributes: <No Attributes>\n${pem}`],
     ['a key and its certificate', `-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n${pem}`],
