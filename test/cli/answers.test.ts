@@ -189,14 +189,6 @@ describe('automate run --keep-answers', () => {
     expect([asked(), await read('out.csv')]).toEqual([[], expect.stringContaining('1,a,of /1,+')]);
   });
 
-  test('works with workers', async () => {
-    const { automate, asked, files } = await place(asking(''));
-    await automate([...kept, '--workers', '2']);
-    asked();
-    expect((await automate([...again, '--workers', '2'])).stderr).toContain('  3 answers were kept: 0 requests');
-    expect([asked(), (await files()).filter((name) => name.includes('answers'))]).toEqual([[], ['out.csv.automate-answers']]);
-  });
-
   test.each([
     [['--keep-answers'], 'automate: --keep-answers needs an output file, because the answers are kept beside it\n  give one with --out\n'],
     [['--replay'], 'automate: --replay needs an output file, because the answers are kept beside it\n  give one with --out\n'],

@@ -1,11 +1,10 @@
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { idRows } from '../helpers/asking.ts';
 import { savedConnections, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer, json } from '../helpers/http-server.ts';
 import { unusedPort } from '../helpers/raw-server.ts';
-import { shell } from '../helpers/shell.ts';
 
 const home = '.automate';
 const file = `${home}/connections.json`;
@@ -199,10 +198,10 @@ describe('automate connections add', () => {
 
   test('saves all connections that several processes add at once, but only one for each name', async () => {
     const place = await workplace();
-    const names = ['a', 'b', 'c', 'd', 'e', 'one', 'one', 'one'];
+    const names = ['a', 'b', 'one', 'one'];
     const codes = (await Promise.all(names.map((name) => place.automate(addHttp(name))))).map(({ code }) => code);
-    expect(codes.slice(0, 5)).toEqual([0, 0, 0, 0, 0]);
-    expect(codes.slice(5).sort()).toEqual([0, 2, 2]);
+    expect(codes.slice(0, 2)).toEqual([0, 0]);
+    expect(codes.slice(2).sort()).toEqual([0, 2]);
     expect((await savedConnections(place)).map(({ name }: { name: string }) => name)).toEqual([...new Set(names)]);
     expect(await readdir(place.path(home))).toEqual(['connections.json']);
   });
@@ -570,11 +569,13 @@ describe('the file of saved connections', () => {
     expect(await readdir(place.path(home))).toEqual(['connections.json']);
   });
 
-  test.each(['0', '0777'])('is readable only by its owner, even with umask %s', async (umask) => {
+  test.each([0, 0o777])('is readable only by its owner, even with umask %i', async (umask) => {
     const place = await workplace();
+    const before = process.umask(umask);
+    onTestFinished(() => void process.umask(before));
     const modes = async () => [await modeOf(place.path(home)), await modeOf(place.path(file))];
     for (const name of ['crm', 'shop']) {
-      expect(await shell(place, `umask ${umask}; automate ${addHttp(name).join(' ')}`)).toMatchObject({ code: 0 });
+      expect(await place.automate(addHttp(name))).toMatchObject({ code: 0 });
       expect(await modes()).toEqual(['700', '600']);
       await chmod(place.path(file), 0o644);
     }

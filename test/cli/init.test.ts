@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { noCompileCache, readAllFiles, type Workplace, workplace } from '../helpers/cli.ts';
+import { readAllFiles, type Workplace, workplace } from '../helpers/cli.ts';
 import { httpServer } from '../helpers/http-server.ts';
 import { hasCurl, unlessCurl } from '../helpers/shell.ts';
 
@@ -346,7 +346,7 @@ describe('a flow that init creates from a curl command', () => {
     const place = await workplace({ 'rows.csv': 'field\nvalue of a field\n' });
     const made = await place.automate(['init', '--in', 'rows.csv', '--from-curl', command]);
     expect([made.code, made.stderr]).toEqual([0, expect.stringContaining('it sends the same request for every record')]);
-    const env = { ...noCompileCache, AUTOMATE_CREDENTIAL_MY_LOGIN: 'ada:pass word1', AUTOMATE_CREDENTIAL_MY_TOKEN: 'lang=en' };
+    const env = { AUTOMATE_CREDENTIAL_MY_LOGIN: 'ada:pass word1', AUTOMATE_CREDENTIAL_MY_TOKEN: 'lang=en' };
     expect((await place.automate(['run', 'flow.yaml', '--in', 'rows.csv'], { env })).code).toBe(0);
     const [byCurl, byFlow] = server.requests.map(({ method, path, headers, body }) => {
       const {

@@ -40,7 +40,7 @@ test("a run without libsql's native module continues even if credits were counte
     'flow.yaml': `nodes:\n  - type: http\n    url: ${server.origin}/{{id}}\n    map: [name]\n`,
     'rows.csv': 'id\n1\n',
   });
-  const run = (out: string, node: string[] = []) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out], { node });
+  const run = (out: string, node?: string[]) => place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--out', out], { node });
   await run('first.csv');
   await place.automate(['credits', 'limit', '5']);
   await place.automate(['credits', 'limit', 'unlimited']);

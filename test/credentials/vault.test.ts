@@ -1,10 +1,9 @@
-import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPassphrase, Vault } from '../../src/credentials/vault.ts';
+import { workplace } from '../helpers/cli.ts';
 import { lightVault, passphrase, type VaultFile } from '../helpers/light-vault.ts';
 
 const secret = 'canary/7f3a+Zq9=8x';
@@ -270,22 +269,16 @@ describe('the passphrase of the vault', () => {
 });
 
 describe('the vault file and its folder', () => {
-  const bin = fileURLToPath(new URL('../../bin/automate.js', import.meta.url));
-
-  test.each(['0000', '0777'])('are readable only by their owner, even with umask %s', (umask) => {
-    const home = join(folder(), 'home');
-    const { status, stderr } = spawnSync('sh', ['-c', `umask ${umask} && echo canary | "$NODE" "$AUTOMATE" credentials set crm`], {
-      env: {
-        NODE: process.execPath,
-        AUTOMATE: bin,
-        AUTOMATE_HOME: home,
-        AUTOMATE_VAULT_PASSPHRASE: passphrase,
-        NODE_DISABLE_COMPILE_CACHE: '1',
-      },
-      encoding: 'utf8',
-    });
-    expect([status, stderr]).toEqual([0, '"crm" is stored in the vault\n']);
-    const modes = ['.', 'vault.json', 'credentials.json'].map((name) => (statSync(join(home, name)).mode & 0o777).toString(8));
+  test.each([0, 0o777])('are readable only by their owner, even with umask %i', async (umask) => {
+    const place = await workplace();
+    const before = process.umask(umask);
+    onTestFinished(() => void process.umask(before));
+    const env = { AUTOMATE_VAULT_PASSPHRASE: passphrase };
+    const { code, stderr } = await place.automate(['credentials', 'set', 'crm'], { stdin: 'canary\n', env });
+    expect([code, stderr]).toEqual([0, '"crm" is stored in the vault\n']);
+    const modes = ['.', 'vault.json', 'credentials.json'].map((name) =>
+      (statSync(place.path(`.automate/${name}`)).mode & 0o777).toString(8),
+    );
     expect(modes).toEqual(['700', '600', '600']);
   });
 

@@ -30,14 +30,14 @@ describe('records with the same match value', () => {
     expect(requests.map(listIn)).toEqual([['a'], ['b', 'a\0b']]);
   });
 
-  test('are sent in ten thousand requests if their ten thousand items all differ', async () => {
-    const given = Array.from({ length: 10_000 }, (_, index) => ({ id: 1, in: index }));
+  test('are sent in three thousand requests if their three thousand items all differ', async () => {
+    const given = Array.from({ length: 3_000 }, (_, index) => ({ id: 1, in: index }));
     const flow = lookup({ ...byBoth, before: '  - { type: http, url: "https://api.example.com/", map: { in: "in[]" } }\n' });
     const result = await runFlow(flow, [{ id: 1 }], {
       http: (request) => (request.body === undefined ? { body: { in: given.map((record) => record.in) } } : each(request)),
       forget: true,
     });
-    expect([result.rows.length, result.rows.at(-1)]).toEqual([10_000, { id: 1, in: 9_999, name: '1 in 9999' }]);
+    expect([result.rows.length, result.rows.at(-1)]).toEqual([3_000, { id: 1, in: 2_999, name: '1 in 2999' }]);
   });
 
   test('do not prevent other records from filling each batch', async () => {

@@ -91,7 +91,7 @@ test('the first invalid byte of an input is reported exactly, whatever the size 
       const found = await openAll(bytes, chunkSize);
       expect(found).toBe(expected);
     }),
-    { numRuns: 80 },
+    { numRuns: 40 },
   );
 });
 

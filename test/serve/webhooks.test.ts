@@ -39,7 +39,7 @@ describe('the deliveries of a webhook', () => {
   test('are retried six times, after 5 s to 10 h, even after restarts', async () => {
     const { clock, store, sentMs, create, run } = await delivering([{ status: 500 }, { problem: 'refused' }, { status: 429 }]);
     create().ended(run);
-    for (let minutes = 0; minutes < 48 * 60 * 12; minutes++) {
+    for (let ticks = 0; ticks < 24 * 60 * 12; ticks++) {
       const deliveries = create();
       deliveries.tick();
       await deliveries.settled();

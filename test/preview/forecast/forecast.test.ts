@@ -57,7 +57,7 @@ describe("the forecast of a run's calls", () => {
           expect(failures.length).toBeGreaterThanOrEqual(found.failing);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: 40 },
     );
   });
 
@@ -70,7 +70,7 @@ describe("the forecast of a run's calls", () => {
         expect(found.actions.expected).toBe(requests.length);
         expect(found.credits.expected).toBe(given.length * nodes.reduce((sum, { credits }) => sum + credits, 0));
       }),
-      { numRuns: 50 },
+      { numRuns: 30 },
     );
   });
 
