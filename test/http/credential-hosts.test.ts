@@ -74,6 +74,20 @@ describe('a secret that is limited to certain hosts', () => {
     expect(server.requests.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/there']);
   });
 
+  test('stays with its hosts if all requests of a node share their authentication', async () => {
+    const server = await httpServer();
+    const { get, failure } = senderFor(`127.0.0.1:${server.port}`);
+    const auth = [bearer];
+    const elsewhere = `http://localhost:${server.port}/elsewhere`;
+    await get(`${server.origin}/first`, { auth });
+    expect(await failure(elsewhere, { auth })).toMatchObject({ kind: 'request', sent: false });
+    await get(`${server.origin}/second`, { auth });
+    expect(server.requests.map(({ path, headers }) => [path, headers.authorization])).toEqual([
+      ['/first', 'Bearer canary-1'],
+      ['/second', 'Bearer canary-1'],
+    ]);
+  });
+
   test('does not affect requests that do not use it', async () => {
     const server = await httpServer();
     expect((await senderFor('api.example.com').get(server.origin)).status).toBe(200);
