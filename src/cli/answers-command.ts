@@ -8,18 +8,17 @@ import { realFile, statOf } from '../files/stat.ts';
 import type { AnswersDatabase } from '../http/answers/answers-database.ts';
 import { openAnswersDatabase, openAnswersToRead } from '../http/answers/kept-answers.ts';
 import { answersPath } from '../output/output-plan.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { tableText } from './show/table.ts';
 import type { Terminal } from './terminal.ts';
 
-export async function answersCommand(out: string, options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function answersCommand(out: string, options: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const path = answersPath(out);
   const { answers, bytes, oldestMs, newestMs } = await keptIn(out, (database) => database.totals());
   const [oldest, newest] = [oldestMs, newestMs].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
   if (options.json) {
     const facts = { path, answers, bytes, oldest: oldest ?? null, newest: newest ?? null };
     await terminal.print(JSON.stringify(facts, null, 2));
-    return exitCodes.success;
+    return;
   }
   const rows = [
     ['path', path],
@@ -28,11 +27,10 @@ export async function answersCommand(out: string, options: { readonly json?: boo
     ...(newest === undefined ? [] : [['newest', newest]]),
   ];
   await terminal.print(tableText(rows).join('\n'));
-  return exitCodes.success;
 }
 
 /** Throws an AutomateError (`output-exists`) while a run writes the output. */
-export async function clearCommand(out: string, { older }: { readonly older?: number }, terminal: Terminal): Promise<number> {
+export async function clearCommand(out: string, { older }: { readonly older?: number }, terminal: Terminal): Promise<undefined> {
   const path = answersPath(out);
   if (!statOf(path)) noneOf(out);
   const lock = takeLock(realFile(out), 'out');
@@ -41,7 +39,6 @@ export async function clearCommand(out: string, { older }: { readonly older?: nu
   } finally {
     lock.release();
   }
-  return exitCodes.success;
 }
 
 /** Also deletes a file that cannot be read. */

@@ -11,13 +11,12 @@ import { checkedSecret, utf8Of, variableWith } from '../credentials/environment.
 import { hide, secretOfCommand } from '../credentials/flow-secrets.ts';
 import type { StoredCommand, StoredCredential } from '../credentials/secret.ts';
 import { isSecretVariable } from '../flow/secrets/secrets.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { envWords } from './advice.ts';
 import { findAsker } from './ask.ts';
 import type { CredentialsSetOptions } from './credentials-set-options.ts';
 import type { Terminal } from './terminal.ts';
 
-export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<number> {
+export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<undefined> {
   const limits = checkedLimits(name, options);
   if (options.for !== undefined)
     throw new AutomateError('usage', '--for needs a command, which is run again after that time: --command LINE');
@@ -33,7 +32,6 @@ export async function setCommand(name: string, options: CredentialsSetOptions, t
   if (/^Bearer /i.test(secret))
     warn('the secret begins with "Bearer ", which "auth: { type: bearer }" adds itself: store only the text after it');
   if (secret.length < 4) warn('a secret of fewer than 4 characters cannot be masked in the output');
-  return exitCodes.success;
 }
 
 /** Warns if an environment variable overrides the credential. */
@@ -129,7 +127,7 @@ export async function setSecretCommand(
   name: string,
   options: CredentialsSetOptions & { readonly command: string },
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   const limits = checkedLimits(name, options);
   const { command, for: forMs, backend } = options;
   if (backend !== undefined) throw new AutomateError('usage', '--command stores no secret: leave --backend out');
@@ -148,7 +146,6 @@ export async function setSecretCommand(
   if (forShell !== undefined)
     warn(`the command is not run by a shell, so ${forShell} is passed on as written; to run it in a shell: sh -c '...'`);
   say(`try it: automate credentials check ${name}${envWords(stored.env)}`);
-  return exitCodes.success;
 }
 
 /** A word that only a shell interprets (pipe, redirection, variable, home folder). Commands that print secrets run without a shell. */

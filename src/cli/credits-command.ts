@@ -8,7 +8,6 @@ import { heldCredits, withBook } from '../credits/holds.ts';
 import { keySums, sums } from '../credits/rest.ts';
 import { homeFolder } from '../files/home.ts';
 import { createCsvWriter } from '../records/csv-writer.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { noteInAudit } from './keys/stored-keys.ts';
 import { historyText, usageText } from './show/credits.ts';
 import type { Terminal } from './terminal.ts';
@@ -17,7 +16,7 @@ interface JsonOption {
   readonly json?: boolean;
 }
 
-export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+export async function creditsCommand({ json }: JsonOption, terminal: Terminal): Promise<undefined> {
   const month = monthOf(Date.now()).name;
   const { limit, spent, held } = readBook((book) => ({
     limit: book.limit(),
@@ -39,15 +38,13 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
     };
     await terminal.print(JSON.stringify({ month, spent: used, held, limit: limit ?? null, remaining, ...by }, null, 2));
   }
-  return exitCodes.success;
 }
 
-export async function limitCommand(written: string, terminal: Terminal): Promise<number> {
+export async function limitCommand(written: string, terminal: Terminal): Promise<undefined> {
   const limit = limitOf(written);
   withBook({ home: homeFolder(process.env), wallNow: Date.now }, (book) => book.setLimit(limit));
   noteInAudit('allowance.set', limit === undefined ? 'unlimited' : String(limit), terminal);
   terminal.say(limit === undefined ? 'the monthly allowance is unlimited' : `the monthly allowance is ${creditsText(limit)}`);
-  return exitCodes.success;
 }
 
 function limitOf(written: string): number | undefined {
@@ -57,12 +54,11 @@ function limitOf(written: string): number | undefined {
   throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
 }
 
-export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<undefined> {
   const months = sums(readBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
   if (json) await terminal.print(JSON.stringify(months, null, 2));
   else if (months.length > 0) await terminal.print(historyText(months));
   else terminal.say('no credits were spent yet');
-  return exitCodes.success;
 }
 
 /** Keyed by id. Empty if the names cannot be read; the ids are shown instead. */
@@ -74,7 +70,7 @@ async function keyNames(): Promise<Map<string, string>> {
 const accountColumns = ['month', 'flow', 'node', 'connection', 'env', 'credits'] as const;
 
 /** One row for each month, flow, node, connection and environment. Includes the ids of API keys if any key has spent credits. */
-export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<number> {
+export async function exportCommand({ json }: JsonOption, terminal: Terminal): Promise<undefined> {
   const all = readBook((book) => book.spent()) ?? [];
   const columns = all.some(({ key }) => key !== '') ? ([...accountColumns, 'key'] as const) : accountColumns;
   const rows = all.map((spent) => columns.map((column) => [column, spent[column]] as const));
@@ -94,7 +90,6 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
         )
       : csv().trimEnd(),
   );
-  return exitCodes.success;
 }
 
 /** Undefined if there is no credit book. Throws if this machine cannot open one: runs might then have spent credits without counting them. */

@@ -13,7 +13,6 @@ import { shownPath, statOf } from '../files/stat.ts';
 import { FlowTools } from '../flow-tools/flow-tools.ts';
 import { Routes } from '../http/routes.ts';
 import { refuseNoFolder } from '../records/inputs.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { FlowCalls } from '../run/flow-calls.ts';
 import { FlowFolder, type FlowList, type ServedFlow } from '../run/flow-folder.ts';
 import type { SharedParts } from '../run/flow-runtime.ts';
@@ -34,7 +33,7 @@ interface McpCommandOptions {
 const lookMs = 1000;
 
 /** Serves over stdin and stdout. With --print-config, only prints the settings with which a client starts this server. */
-export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<number> {
+export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<undefined> {
   if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
   const unknown = new Map<string, number>();
@@ -49,10 +48,10 @@ export async function mcpCommand(dir: string, options: McpCommandOptions, termin
   refuseVariables(options.var, unknown, list);
   if (options.printConfig) {
     await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
-    return exitCodes.success;
+    return;
   }
   greet(dir, list, terminal);
-  return await serveFlows(flows, sharedParts(dir, options, terminal), { terminal, sayProblems: problemSayer(terminal) });
+  await serveFlows(flows, sharedParts(dir, options, terminal), { terminal, sayProblems: problemSayer(terminal) });
 }
 
 interface ServerTerminal {
@@ -60,7 +59,7 @@ interface ServerTerminal {
   sayProblems(list: FlowList): void;
 }
 
-async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sayProblems }: ServerTerminal): Promise<number> {
+async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sayProblems }: ServerTerminal): Promise<void> {
   const calls = new FlowCalls(shared, performance.now.bind(performance));
   const toolbox = new FlowTools<undefined>({
     flows,
@@ -92,7 +91,6 @@ async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sa
     await calls.close();
     shared.routes.destroy();
   }
-  return exitCodes.success;
 }
 
 /** Throws an AutomateError (`usage`) for a value that a flow does not allow, and for a variable in `unknown` that no flow has. */

@@ -8,7 +8,6 @@ import { namingErrors } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
 import { flowJsonSchema, toJsonSchema } from '../flow/json-schema.ts';
 import { nodeSchema } from '../flow/schema.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { loadNodeTypes, nodeTypes } from '../run/node-types.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';
 import { tableText } from './show/table.ts';
@@ -22,7 +21,7 @@ interface NodesOptions {
 
 const schemaKinds: readonly string[] = ['flow', 'test'];
 
-export async function schemaCommand(kind: string, { out }: { readonly out?: string }, terminal: Terminal): Promise<number> {
+export async function schemaCommand(kind: string, { out }: { readonly out?: string }, terminal: Terminal): Promise<undefined> {
   if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
   const schema =
     kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(await loadNodeTypes());
@@ -32,7 +31,6 @@ export async function schemaCommand(kind: string, { out }: { readonly out?: stri
     await writeSchema(out, `${text}\n`);
     terminal.say(`${terminal.colors.green('wrote')} ${out}`);
   }
-  return exitCodes.success;
 }
 
 /** Throws an AutomateError (`output-exists`) for an existing file that is not a schema, because it might be a flow or an input. */
@@ -45,12 +43,11 @@ async function writeSchema(path: string, text: string): Promise<void> {
 }
 
 /** Prints the node types and the tools of the saved MCP connections, or explains one node type. */
-export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
+export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<undefined> {
   const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
   if (name === undefined)
     await terminal.print([...tableText((await loadNodeTypes()).map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));
   else await terminal.print(explanationOf(await findType(name).load()));
-  return exitCodes.success;
 }
 
 function findType(name: string): LateNodeType {

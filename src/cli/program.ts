@@ -1,6 +1,7 @@
 import { Argument, Command, Help, Option } from 'commander';
 import { AutomateError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
+import { exitCodes } from '../run/exit-codes.ts';
 import { commands, loadCommand } from './commands.ts';
 import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
@@ -99,7 +100,10 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
         return [name, isList ? value : joinedWords(value)];
       }),
     );
-    exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal, allCommands })) ?? 0);
+    exit(
+      (await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal, allCommands })) ??
+        exitCodes.success,
+    );
   });
 }
 

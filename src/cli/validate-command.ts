@@ -7,7 +7,6 @@ import { loadSecrets, loadSecretsOf, type SecretsOptions } from '../credentials/
 import { inOrder } from '../flow/plan.ts';
 import { readError } from '../records/input.ts';
 import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../records/inputs.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { checkHeader, type FlowFileOptions, loadFlow } from '../run/flow-file.ts';
 import { type ReadingOptions, type SendingOptions, type WithInputs, withInputs } from './shared-options.ts';
 import { printUnknownFields, printWarnings, problemText } from './show/problems.ts';
@@ -22,7 +21,7 @@ interface ValidateOptions extends SendingOptions, ReadingOptions {
 type ValidateChoices = WithInputs<ValidateOptions>;
 
 /** Also checks credentials and tools and, with an input, that the fields in the flow are its columns. */
-export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
+export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<undefined> {
   const given = withInputs(written);
   const { in: input, allowHttp = false, env, var: variables } = given;
   const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, sayFormat(terminal));
@@ -51,7 +50,6 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
   const isSame = !plan.reads.any && plan.reads.fields.size === 0 && allSteps(plan.steps).some(({ node }) => node.action);
   const fields = isSame ? withoutFields(given) : against(given, read);
   await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${fields}`);
-  return exitCodes.success;
 }
 
 /** With --offline, a credential that is not in an environment variable only causes a warning. */

@@ -26,7 +26,7 @@ export async function addWebhook(
   name: string,
   { url, flows, allowPrivate = false }: AddWebhookOptions,
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   if (!/^[A-Za-z0-9_-]{1,48}$/.test(name))
     throw new AutomateError('usage', `expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
   if (url === undefined) throw new AutomateError('usage', `expected --url, the address\nautomate webhooks add ${name} --url https://...`);
@@ -45,10 +45,9 @@ export async function addWebhook(
     `its secret is shown only once: the receiver verifies messages with it (it is stored as "${stored.name}" in the ${stored.backend})`,
   );
   terminal.say(`try it: automate webhooks test ${name}`);
-  return exitCodes.success;
 }
 
-export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const isThere = existsSync(serverDatabasePath(homeFolder(process.env)));
   const [all, last] = isThere ? withWebhooks((store) => [store.all(), store.lastDeliveries()] as const) : [[], new Map()];
   if (json)
@@ -69,7 +68,6 @@ export async function listWebhooks({ json }: { readonly json?: boolean }, termin
     ]);
     await terminal.print(tableText([['name', 'url', 'flows', 'state', 'last message'], ...rows]).join('\n'));
   } else terminal.say('there are no webhooks\n  add one: automate webhooks add NAME --url URL');
-  return exitCodes.success;
 }
 
 /** The exit code is 4 if the receiver does not accept the message. */
@@ -96,7 +94,7 @@ function failureText(receipt: string): string {
   return /^\d+$/.test(receipt) ? `expected an answer with status 200 to 299, found ${receipt}` : receipt;
 }
 
-export async function removeWebhook(name: string, terminal: Terminal): Promise<number> {
+export async function removeWebhook(name: string, terminal: Terminal): Promise<undefined> {
   withWebhooks((store, note) => {
     store.find(name);
     store.remove(name);
@@ -106,7 +104,6 @@ export async function removeWebhook(name: string, terminal: Terminal): Promise<n
   if (credentials.list().some((stored) => stored.name === secretNameOf(name) && stored.env === 'default'))
     await credentials.remove(secretNameOf(name), true);
   terminal.say(`the webhook "${name}" is removed`);
-  return exitCodes.success;
 }
 
 type Note = (what: string, target: string, outcome: string) => void;

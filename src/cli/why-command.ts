@@ -2,7 +2,6 @@ import { AutomateError } from '../core/failure.ts';
 import type { FieldOrigin } from '../core/field-origins.ts';
 import { counted, formatCount } from '../core/text/number.ts';
 import type { StoredAnswer } from '../http/answers/answer-block.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { keptIn } from './answers-command.ts';
 import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
@@ -32,7 +31,7 @@ export async function whyCommand(
   out: string,
   { record, json }: { readonly record?: number; readonly json?: boolean },
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   if (record === undefined)
     throw new AutomateError('usage', 'expected the number of a record\ngive it with --record, such as --record 347');
   const used = await keptIn(out, (database) => database.usedFor(record));
@@ -50,7 +49,6 @@ export async function whyCommand(
     await terminal.print(
       [`record ${formatCount(record)} of ${out}`, ...nodes.flatMap(nodeLines), '', ...fieldLines(flow.fields)].join('\n'),
     );
-  return exitCodes.success;
 }
 
 function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAnswer & { readonly isNew: boolean }): WhyRequest {

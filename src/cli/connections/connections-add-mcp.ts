@@ -4,7 +4,6 @@ import type { McpConnection, ToolServer } from '../../core/tools.ts';
 import { readConnections } from '../../credentials/connections-file.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/connections.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { saveConnection } from '../../run/flow-folder.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { findAsker } from '../ask.ts';
@@ -15,7 +14,7 @@ import { authOf, chooseName, offerSecret, setHeaders, type WrittenConnection, wi
 import type { AddOptions } from './connections-options.ts';
 
 /** Saves nothing if the test fails. */
-export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {
+export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<undefined> {
   const asker = findAsker();
   refuseMistakes(options);
   const name = await chooseName(given, options, 'mcp', asker);
@@ -30,7 +29,6 @@ export async function addMcpCommand(given: string | undefined, options: AddOptio
   if (server) printServer(server, terminal);
   const next = server ? `its tools: automate connections tools ${name}` : `not tested; try it: automate connections test ${name}`;
   terminal.say(`"${name}" is saved; ${next}`);
-  return exitCodes.success;
 }
 
 /** If a credential is missing, the error suggests --no-test, which saves the connection without a test. */

@@ -4,7 +4,6 @@ import { AutomateError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/connections.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { loadLibraries } from '../../run/flow-file.ts';
 import { saveConnection } from '../../run/flow-folder.ts';
 import { findAsker } from '../ask.ts';
@@ -26,7 +25,7 @@ export async function addCommand(
   given: { readonly type?: string; readonly name?: string },
   options: AddOptions,
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   refuseOtherTypes(given.type);
   if (typeFor(given.type, options) === 'mcp')
     return (await import('./connections-add-mcp.ts')).addMcpCommand(given.name, options, terminal);
@@ -48,7 +47,6 @@ export async function addCommand(
     if (!(error instanceof AutomateError) || error.kind !== 'cancelled') throw error;
     throw new AutomateError('cancelled', `cancelled; "${name}" is saved without a secret`);
   }
-  return exitCodes.success;
 }
 
 /** If --base-url is not set, asks for every setting. */

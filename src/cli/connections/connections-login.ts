@@ -6,7 +6,6 @@ import type { GivenVariables } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type McpConnection } from '../../core/tools.ts';
 import { openBrowser } from '../../http/auth/browser.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { loadFlow } from '../../run/flow-file.ts';
 import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
@@ -21,7 +20,7 @@ interface LoginCommandOptions {
   readonly allowHttp?: boolean;
 }
 
-export async function loginCommand(name: string, options: LoginCommandOptions, terminal: Terminal): Promise<number> {
+export async function loginCommand(name: string, options: LoginCommandOptions, terminal: Terminal): Promise<undefined> {
   const connection = await namedConnection(name, options);
   const login = 'server' in connection ? undefined : loginAuthOf(connection);
   if ('server' in connection ? !logsIn(connection) : !login) throw noLogin(name);
@@ -40,7 +39,6 @@ export async function loginCommand(name: string, options: LoginCommandOptions, t
   noteInAudit('connection.login', name, terminal);
   const next = options.flow === undefined ? `; try it: automate connections test ${name}` : '';
   terminal.say(`"${name}" is logged in${next}`);
-  return exitCodes.success;
 }
 
 /** With `--flow`, a connection in that flow, otherwise a saved one. */
