@@ -145,7 +145,6 @@ function listed(texts: readonly string[]): string {
   return texts.length < 3 ? texts.join(', ') : `${texts.slice(0, -1).join(', ')}, and ${texts.at(-1)}`;
 }
 
-/** Returns `--in-format` for `inFormat`, for example. */
 export function optionFlag(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -68,7 +68,6 @@ function isUnreadable(error: unknown): boolean {
   return isDamaged(error) || (error instanceof Error && !('code' in error));
 }
 
-/** The maximum wait for another process that uses the cache file. Such uses are short. */
 const timeoutMs = 10_000;
 
 function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Result {

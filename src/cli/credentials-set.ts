@@ -34,7 +34,6 @@ export async function setCommand(name: string, options: CredentialsSetOptions, t
   if (secret.length < 4) warn('a secret of fewer than 4 characters cannot be masked in the output');
 }
 
-/** Warns if an environment variable overrides the credential. */
 function saySet(stored: StoredCredential, isStored: string, { say, warn }: Terminal): void {
   const { name, env, expiresAt, hosts, previous } = stored;
   const where = env === defaultEnv ? '' : `, for --env ${env}`;
@@ -53,7 +52,6 @@ function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions):
   return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
 }
 
-/** Asks the person if stdin is a terminal, otherwise reads stdin. */
 async function secretFrom(name: string): Promise<string> {
   if (!process.stdin.isTTY) return checkedSecret(await stdinText(), 'stdin');
   const asker = findAsker();
@@ -83,7 +81,6 @@ async function stdinText(): Promise<string> {
   }
 }
 
-/** Parses a duration from now, or the last valid day. */
 function expiryOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const end = /^\d+$/.test(text) ? undefined : futureTime(text, Date.now());

@@ -19,7 +19,6 @@ interface GivenGeocodeOptions extends SendingOptions {
   readonly json?: boolean;
 }
 
-/** The exit code is 4 if nothing was found. */
 export async function geocodeCommand(address: string | undefined, options: GivenGeocodeOptions, terminal: Terminal): Promise<number> {
   const asked = lookupOf(address, options);
   const document = await lookUpOne(asked, terminal);

@@ -36,7 +36,6 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
   return exitCodes.success;
 }
 
-/** Says whether a run would accept the best candidate, and why the match is doubtful. */
 function matchText({ score, method }: ChainCandidate, doubt: string | null): string {
   const found = `${method}, ${score.toFixed(2)}`;
   if (score < minScore) return `no match: ${found} is below min_score ${minScore}`;
@@ -84,7 +83,6 @@ const maxShown = 10;
 /** Maximum length of a category's list of synonyms, in characters. */
 const maxWords = 60;
 
-/** Prints all categories if there are no words. */
 export async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
   const wrong = options.language === undefined ? undefined : noLanguage(options.language);
   if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);

@@ -9,7 +9,6 @@ import type { PointsOptions } from './points-options.ts';
 import { tableText } from './show/table.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-/** The exit code is 4 if there are no points. */
 export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {
   const { near, radius, category, chain, limit, connection, file } = options;
   if (near === undefined)
@@ -72,7 +71,6 @@ function pointsIn({ points }: LookupDocument): JsonObject[] {
   return (points as Value[]).filter(isObject);
 }
 
-/** Returns the points of interest as a GeoJSON FeatureCollection (RFC 7946). */
 function featuresOf(document: LookupDocument): Value {
   const features = pointsIn(document).map(({ id = null, lat = null, lon = null, ...properties }) => ({
     type: 'Feature',

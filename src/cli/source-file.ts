@@ -9,7 +9,6 @@ import { type KnownSecrets, pathWithFields } from '../starter/known-secrets.ts';
 /** A JSON file of another tool, and the advice for a file that is too large or no JSON. */
 interface JsonSource {
   readonly file: string;
-  /** The kind of file in messages, such as `a HAR file`. */
   readonly kind: string;
   readonly smaller: string;
 }

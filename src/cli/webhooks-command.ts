@@ -21,7 +21,6 @@ interface AddWebhookOptions {
   readonly allowPrivate?: boolean;
 }
 
-/** Prints the secret of the new webhook. */
 export async function addWebhook(
   name: string,
   { url, flows, allowPrivate = false }: AddWebhookOptions,

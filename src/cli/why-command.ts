@@ -9,9 +9,7 @@ import type { Terminal } from './terminal.ts';
 
 interface WhyRequest {
   readonly request: string;
-  /** The body, or the arguments of a tool. */
   readonly body?: string;
-  /** Undefined for a tool. */
   readonly status?: number;
   readonly at: string;
   readonly attempts: number;

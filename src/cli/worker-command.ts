@@ -30,7 +30,6 @@ interface GivenWorker extends GivenQueue {
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Runs until the worker is stopped, or has had nothing to do for too long. */
 export async function workerCommand(options: GivenWorker, terminal: Terminal): Promise<number> {
   const metrics = await openMetrics(options, terminal);
   try {

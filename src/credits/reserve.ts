@@ -111,7 +111,6 @@ export class Reserve {
     return this.#available >= credits - rounding;
   }
 
-  /** Adds the credits spent so far to the month that has just ended, and begins the new month. */
   #beginMonth(month: Month): void {
     if (this.#log) this.#renew(0);
     this.#month = month;

@@ -53,7 +53,6 @@ export function usedUpRest(rest: Rest | undefined, { name, endMs }: Month, key: 
   return { message: `${quota} (a new month begins on ${new Date(endMs).toISOString().slice(0, 10)})`, code: 'quota', details: {} };
 }
 
-/** Formats a number of credits, for example as `1,500` or `0.25`. */
 export function formatCredits(credits: number): string {
   return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }

@@ -23,13 +23,11 @@ export interface FlowInFile {
 export interface Identity {
   readonly version: string;
   readonly flow: string;
-  /** A hash for each variable of the flow. */
   readonly variables: Readonly<Record<string, string>>;
   /** A hash; undefined if the flow uses none. */
   readonly savedConnections?: string;
   readonly env: string;
   readonly inputs: readonly InputIdentity[];
-  /** Size and modification time of each data file, by path. */
   readonly dataFiles: Readonly<Record<string, string>>;
   /** A hash for each file that belongs to the flow, such as a schema. */
   readonly flowFiles: Readonly<Record<string, string>>;
@@ -113,7 +111,6 @@ async function flowHash({ file, plan }: FlowInFile): Promise<string> {
   return contentHash(text.replace(/(\bmax_cost["']?\s*:\s*)\d[\d._eE+-]*/g, '$1'));
 }
 
-/** The run was started by `automate retry`. */
 export function isRetry({ retryOf }: Identity): boolean {
   return retryOf !== undefined;
 }
@@ -150,7 +147,6 @@ function contentHash(content: string): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 
-/** Size and modification time. */
 function stateOf(file: string): string {
   const found = statOf(file);
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
@@ -202,7 +198,6 @@ type Fact = string | { readonly hash: string } | { readonly options: Readonly<Re
 
 const versionName = 'the version of automate';
 
-/** The parts of an identity, by their names in messages. */
 function factsOf(identity: Identity): Map<string, Fact> {
   const { version, flow, variables, savedConnections, env, inputs, dataFiles, flowFiles, joinedFiles = {}, filesFolder } = identity;
   const { reading, setFields, writing } = identity;

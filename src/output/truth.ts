@@ -97,7 +97,6 @@ export function entryPlace(index: number): number {
   return keyBytes + index * entryBytes;
 }
 
-/** Its name in messages. */
 export const truthName = 'the file about the output';
 
 /** Next to the output file. */
@@ -218,7 +217,6 @@ export class TruthLog {
 
 interface TruthHead extends TruthFacts {
   readonly count: number;
-  /** Number of ranges of failed records. */
   readonly ranges: number;
   readonly crc: number;
 }

@@ -62,7 +62,6 @@ class Deadline {
   }
 }
 
-/** Promises that resolve on the first and the second signal that tells the server to end. */
 interface ServeSignals {
   readonly first: Promise<NodeJS.Signals>;
   readonly second: Promise<NodeJS.Signals>;

@@ -43,7 +43,6 @@ export function flowJsonText(flow: ServedFlow): string {
   return text;
 }
 
-/** Leaves out the path of the flow's folder. */
 export function problemJson(problem: FlowProblem, path: string) {
   const { line = null, column = null } = problem;
   return { line, column, message: messageForClient(problem).replaceAll(path, basename(path)) };

@@ -167,7 +167,6 @@ const interruptedProblem = new ProblemResponse(
   'the server stopped during the first request; the requests already sent still cost credits',
 );
 
-/** The response to a repeated request if the server crashed while it processed the first one. */
 const interrupted: EarlierAnswer = {
   status: interruptedProblem.status,
   type: 'application/problem+json; charset=utf-8',

@@ -26,7 +26,6 @@ const requestHeaders = {
 
 const header = (description: string) => ({ description, schema: { type: 'string' } });
 
-/** Headers of every response to a request with an API key. */
 const answerHeaders = {
   'X-Request-Id': header("the id of the request, which is also in the server's log; an id that you send is used"),
   'RateLimit-Policy': header('"key";q=600;w=60: 600 requests in 60 seconds'),
@@ -135,7 +134,6 @@ export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, ca
   });
 }
 
-/** Adds a parameter for each variable that callers may set in these flows. */
 function withVariables(api: ServerDescription, flows: readonly ServedFlow[]): ServerDescription {
   const parameters = variableParameters(flows);
   if (parameters.length === 0) return api;

@@ -10,7 +10,6 @@ import type { RunWorkersOptions } from '../workers/workers-of-run.ts';
 import type { ListeningOptions } from './listening.ts';
 import { type RunningServer, runningServer, serverLockPath } from './store/links.ts';
 
-/** The right to be the only server that uses a home folder. */
 export interface ServeLock {
   /** Records in the lock file the URL at which the server listens. */
   serves(address: string): void;
@@ -68,9 +67,7 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
 interface QueueLimits {
   readonly maxRuns: number;
   readonly maxQueue: number;
-  /** Maximum size of one request body in bytes. */
   readonly maxUpload: number;
-  /** Maximum size of all runs on the disk in bytes. */
   readonly maxDisk: number;
   readonly keep: number;
 }

@@ -59,7 +59,6 @@ async function openMetrics(address: NetworkAddress): Promise<Metrics> {
   return Metrics.open(address);
 }
 
-/** Everything that is opened before the server listens: lock, metrics and workers. */
 interface OpenedServer {
   readonly home: string;
   readonly lock: ServeLock;
@@ -177,7 +176,6 @@ interface Started {
   readonly links: Links;
 }
 
-/** Prints what the server provides, and how the user can begin. */
 async function greet({ app, server, keys, dir, options, messages, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
   const [listening, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];

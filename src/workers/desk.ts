@@ -14,7 +14,6 @@ interface DeskParts {
   readonly ledger: RunLedger;
   readonly spending: RunSpending;
   readonly saveNames: SaveNames;
-  /** The credits that a call costs, keyed by node. */
   readonly prices: ReadonlyMap<string, { readonly credits: number }>;
   workers(): number;
   report(event: Event): void;

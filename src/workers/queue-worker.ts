@@ -14,7 +14,6 @@ import { takeUnits, type UnitEnd, type UnitPlace, type UnitTaker } from './queue
 import { removeWorker, Silences, showWorker, type WorkerSign } from './queue/worker-signs.ts';
 import { queuedWorker, shortId } from './queue-status.ts';
 
-/** Interval in ms at which a worker tells Redis that it is alive. */
 const beatMs = 1000;
 
 interface QueueWorkerOptions {
@@ -45,7 +44,6 @@ export class QueueWorker {
   readonly #runs = new Map<string, JoinedRun>();
   /** The texts in Redis that are not ids of runs, and that this worker has warned of. */
   #saidForeign: ReadonlySet<string> = new Set();
-  /** Errors of Redis that were printed already. */
   readonly #warned = new Set<string>();
   #taker: UnitTaker | undefined;
   #beat: NodeJS.Timeout | undefined;

@@ -47,7 +47,6 @@ export interface PreparedRun {
   readonly plan: Plan;
   readonly credentials: FlowSecrets;
   readonly messages: Messages;
-  /** Releases the rows of joined files. */
   release(): void;
 }
 

@@ -56,14 +56,12 @@ function processesOf(count: WorkerCount): number {
 }
 
 export interface RunWorkersOptions extends Partial<QueueOptions> {
-  /** Undefined if there are no child processes. */
   readonly workers?: WorkerCount;
 }
 
 export interface RunWorkers extends SharedRunWorkers {
   /** The gates (the rate limiters of APIs) that the server's calls share with the workers. */
   readonly gates: Gates;
-  /** True while the queue's Redis server cannot be reached. */
   readonly isAway: boolean;
   close(): Promise<void>;
 }

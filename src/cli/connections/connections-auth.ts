@@ -100,7 +100,6 @@ async function answerFor(key: string, part: AuthPart, type: Type, question: Auth
   return answer === '' ? undefined : optionValue(answer, part);
 }
 
-/** An example command that adds a connection. */
 export function exampleOf(connection: ConnectionType): string {
   return addLine(typeNamed('bearer', typesFor(connection)), connection);
 }
@@ -191,7 +190,6 @@ function isReplaced(key: string, { parts }: Type, options: AuthOptions): boolean
   return Object.entries(parts).some(([other, replacing]) => replacing.replaces === key && given(options, other, replacing) !== undefined);
 }
 
-/** From the option's flag or from --auth-set. */
 function given(options: AuthOptions, key: string, part: AuthPart): unknown {
   const flag = flagOf(key, part);
   const byFlag = flag && options[flag];

@@ -36,7 +36,6 @@ async function connectionRows(names: readonly string[], saved: SavedConnections)
   ];
 }
 
-/** Prints YAML that can be pasted into a flow. */
 export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<undefined> {
   const written = findSaved(name);
   await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));

@@ -10,7 +10,6 @@ import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
 import { readingKeys, withKey } from './stored-keys.ts';
 
-/** The usage of all API keys in a month, or of one key on each day. */
 export async function usageCommand(
   name: string | undefined,
   options: { readonly month?: string; readonly json?: boolean },

@@ -75,7 +75,6 @@ export class Notices {
     return this.#receivers.length === 0;
   }
 
-  /** Sends the notices that are due, once for a run. */
   async send(run: RunNotice): Promise<void> {
     if (this.#isSent) return;
     this.#isSent = true;
@@ -92,7 +91,6 @@ export class Notices {
     await Promise.all(due.map((receiver) => this.#tell(receiver, this.#requestOf(receiver, run))));
   }
 
-  /** Returns true if all receivers have got the message. */
   async test(): Promise<boolean> {
     const text = `a test message of automate on ${hostname()}`;
     const sent = this.#receivers.map((receiver) => {
@@ -254,7 +252,6 @@ function noticeJson({ label, exitCode, ms, view }: RunNotice): string {
   return JSON.stringify({ state: view.state, machine, ...Object.fromEntries(members), failures });
 }
 
-/** `automate notify`: sends a test message. */
 export async function notifyCommand(target: string, options: NoticeOptions, terminal: Terminal): Promise<number> {
   const notify = noticeTargets.parse(target);
   if (!notify) throw new AutomateError('usage', `expected ${noticeTargets.expected}, found ${target}`);

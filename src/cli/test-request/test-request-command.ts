@@ -125,7 +125,6 @@ async function recordOf(
   throw new AutomateError('input', `${input} has no record ${options.record}, only ${counted(read, 'record')} (--record counts from 1)`);
 }
 
-/** Shows the request, the structure of the response, and the values that the node's map finds in it. */
 function previewText(preview: Preview, action: Action, { curl, isWriting }: { curl: string | undefined; isWriting: boolean }): string {
   const { request, response } = preview;
   const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];

@@ -5,7 +5,6 @@ interface RateState {
   /** Number of requests that are allowed in a window of time. */
   readonly quota: number;
   readonly windowS: number;
-  /** Number of requests that may be sent now. */
   readonly remaining: number;
   /** Seconds until the next request may be sent if no request is left. Otherwise the length of the window. */
   readonly resetS: number;

@@ -14,7 +14,6 @@ interface SlotLimits {
 interface PlaceRequest {
   /** The id of the API key; empty for the web page. */
   readonly owner: string;
-  /** Aborted when the client has disconnected. */
   readonly gone: AbortSignal;
   /** Maximum time in ms to wait for a slot; undefined if there is no limit. */
   readonly waitMs?: number;
@@ -24,7 +23,6 @@ interface PlaceRequest {
 const largestShare = 0.75;
 
 class Waiting {
-  /** Resolves when the request gets a slot. Rejects if it is refused. */
   readonly entered: Promise<void>;
   enter = () => {};
   refuse = (_problem: ProblemResponse) => {};

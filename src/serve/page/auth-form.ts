@@ -8,7 +8,6 @@ const types = authTypes as unknown as readonly SigningType[];
 
 const partsOf = ({ parts }: SigningType): readonly (readonly [string, AuthPart])[] => Object.entries<AuthPart>(parts);
 
-/** The types of authentication, with their fields in the form. */
 export function shownAuthTypes(): ShownAuthType[] {
   return types.map((type) => {
     const parts = partsOf(type);

@@ -140,7 +140,6 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
   };
 }
 
-/** The last twelve months; 0 for a month without credits. */
 function monthsOf(book: Book): Billing['months'] {
   const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
   const now = new Date();

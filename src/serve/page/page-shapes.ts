@@ -15,7 +15,6 @@ export interface ShownTest {
   readonly failure: { readonly class?: string; readonly status?: number | null; readonly message: string } | null;
 }
 
-/** A path to a value in a response. */
 export interface ShownPath {
   readonly path: string;
   readonly type: string;
@@ -29,7 +28,6 @@ export interface NodeRequest {
   readonly url: string;
 }
 
-/** The text of a flow and of its nodes, as in the flow file. */
 export interface FlowText {
   /** ETag of the whole flow file. Saving is refused if the file has changed since it was read. */
   readonly etag: string;
@@ -46,24 +44,20 @@ export interface FlowText {
   }[];
 }
 
-/** YAML to copy into a flow, which is an example of a node type or tool. */
 export interface Snippet {
   readonly name: string;
   readonly summary: string;
   readonly yaml: string;
 }
 
-/** The node types and the tools of MCP connections, as examples to copy into a flow. */
 export interface NodeLibrary {
   readonly node_types: readonly Snippet[];
   readonly connections: readonly { readonly name: string; readonly problem: string | null; readonly tools: readonly Snippet[] }[];
 }
 
-/** Facts about the server that every view of the web page shows. */
 export interface ServerInfo {
   readonly version: string;
   readonly folder: string;
-  /** Such as `http://127.0.0.1:4020`. */
   readonly address: string;
   readonly edit: boolean;
   readonly flows: number;
@@ -71,7 +65,6 @@ export interface ServerInfo {
   readonly connections: number;
 }
 
-/** A type of authentication, and the fields that the form has for it. */
 export interface ShownAuthType {
   readonly type: string;
   readonly label: string;
@@ -86,7 +79,6 @@ interface ShownAuthField {
   readonly label: string;
   readonly hint: string;
   readonly example: string;
-  /** True if the value can have several lines. */
   readonly is_long: boolean;
   readonly is_required: boolean;
 }
@@ -105,11 +97,9 @@ export interface ShownConnection {
 export interface ShownConnectionTest {
   readonly ok: boolean;
   readonly message: string;
-  /** The settings that the user should check; empty after a success. */
   readonly check: readonly string[];
 }
 
-/** An API key, without its secret value. */
 export interface KeyOnPage {
   readonly id: string;
   readonly name: string;
@@ -133,12 +123,10 @@ export interface NewKey {
   readonly key: string;
 }
 
-/** The credits spent in a month, and the limits. */
 export interface Billing {
   readonly month: string;
   readonly used: number;
   readonly held: number;
-  /** The monthly allowance of credits; null if there is none. */
   readonly allowance: number | null;
   readonly remaining: number | null;
   readonly resets_at: string;
@@ -152,7 +140,6 @@ export interface Billing {
   readonly limits: readonly { readonly name: string; readonly value: string | null }[];
 }
 
-/** The credits spent by one flow, node, connection, environment or API key. */
 export interface CreditShare {
   readonly name: string;
   readonly credits: number;

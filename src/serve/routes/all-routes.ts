@@ -20,7 +20,6 @@ import { addFlowRoutes } from './v1.ts';
 interface RoutesOptions extends HealthOptions {
   readonly home: string;
   readonly sessions: UiOptions;
-  /** Undefined for a server without a web page. */
   readonly page: PageOptions | undefined;
   /** The flows as MCP tools; undefined for a server that provides none. */
   readonly mcp: { readonly tools: ServedTools; readonly hosts: Hosts } | undefined;

@@ -77,7 +77,6 @@ interface AskedRun {
 
 interface RunRequestBody {
   readonly run: ServedRun;
-  /** True if an earlier request with the same Idempotency-Key has already created the run. */
   readonly isReplayed: boolean;
 }
 

@@ -27,7 +27,6 @@ const listQuery = z.strictObject({
   cursor: z.string().regex(runId, 'expected the next_cursor of an answer').optional(),
 });
 
-/** Adds the routes that list, show, stop, resume, retry and delete runs. */
 export function addRunRoutes(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   const runOf = (request: FastifyRequest) => seenRun(server, callerOf(request), request);
   const ownRunOf = (request: FastifyRequest) => {
@@ -206,7 +205,6 @@ const resumeQuery = z.strictObject({ charge: z.literal('me').optional() });
 
 interface FoundRuns {
   readonly runOf: FindRun;
-  /** Checks that the sender may change the run. */
   readonly ownRunOf: FindRun;
 }
 

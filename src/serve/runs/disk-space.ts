@@ -82,7 +82,6 @@ export class DiskSpace {
     this.#reserved += bytes;
   }
 
-  /** Deletes ended runs until there is space for more bytes. */
   async #lookUp(bytes: number): Promise<void> {
     this.stored = await this.#freed((stored) => this.#fits(stored, bytes));
   }

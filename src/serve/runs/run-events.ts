@@ -77,12 +77,10 @@ export class RunEvents {
     return [...(state ? [{ ...state, id: stateId }] : []), ...failed, ...(last?.event === 'end' ? [last] : [])];
   }
 
-  /** True if the run has ended, so no further event follows. */
   get hasEnded(): boolean {
     return this.#saved.at(-1)?.event === 'end';
   }
 
-  /** The id of the last saved event; 0 if there is none. */
   get lastId(): number {
     return this.#saved.at(-1)?.id ?? 0;
   }

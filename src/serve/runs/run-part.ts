@@ -95,7 +95,6 @@ export class RunPart {
     this.#handle?.abort();
   }
 
-  /** Returns the record counts of the run so far, including its earlier parts. */
   counts(): StoredRun['counts'] {
     if (!this.#run) return this.#stored.counts;
     const { written, failed, filtered, waiting } = countsOf(this.#run);

@@ -356,7 +356,6 @@ export class RunQueue<Run> {
     return run;
   }
 
-  /** False if the run is not waiting. */
   remove(run: Run): boolean {
     for (const [owner, runs] of this.#byOwner) {
       const at = runs.indexOf(run);

@@ -2,7 +2,6 @@ import type Database from 'libsql';
 import { AutomateError } from '../../core/failure.ts';
 import type { ServerDatabase } from './database.ts';
 
-/** A URL to which the server sends a message whenever a run ends. */
 export interface Webhook {
   readonly name: string;
   readonly url: string;
@@ -18,7 +17,6 @@ export interface Webhook {
 export interface Message {
   /** The id of the message. It stays the same when the message is sent again, so the receiver can recognize repeated messages. */
   readonly id: string;
-  /** The content of the message as JSON. */
   readonly body: string;
 }
 
@@ -47,7 +45,6 @@ interface WebhookRow {
   readonly is_off: number;
 }
 
-/** Returns the name of the credential that contains the secret of a webhook. */
 export function secretNameOf(webhook: string): string {
   return `webhook-${webhook}`;
 }

@@ -37,7 +37,6 @@ interface PoolOptions {
   newText(): SpilledText;
 }
 
-/** A unit with records that are not finished. */
 interface PoolUnit {
   readonly unit: Unit;
   /** The unit's unfinished records, as positions within the unit. */
@@ -228,7 +227,6 @@ export class Pool implements Units {
     this.#send();
   }
 
-  /** Leaves out the records that are still to be started. */
   #leaveUnwanted(): void {
     for (const open of this.#waiting.splice(0)) {
       const { unit, left } = open;
@@ -254,7 +252,6 @@ export class Pool implements Units {
   };
 }
 
-/** Returns the message for ending a run because the records of a unit have crashed several workers. */
 export function lossText({ unit, left }: Pick<PoolUnit, 'unit' | 'left'>): string {
   const numbers = [...left].slice(0, maxNamed).map((index) => unit.items[index]?.number);
   const records = numbers.length === 1 ? `record ${numbers[0]} was` : `records ${numbers.join(', ')} were`;
@@ -271,20 +268,17 @@ class WorkingChild {
     readonly channel: Channel,
   ) {}
 
-  /** Number of records that the child process has not finished yet. */
   get records(): number {
     let sum = 0;
     for (const { left } of this.units) sum += left.size;
     return sum;
   }
 
-  /** Sends the unfinished records of a unit to the child process. */
   sendUnit({ unit, left }: PoolUnit, hasHeader: boolean): void {
     const items = unit.items.filter((_, index) => left.has(index));
     this.channel.sendText(unitText({ id: unit.id, items }, [...left], hasHeader));
   }
 
-  /** Tells the child process that there will be no further units. */
   end(): void {
     if (this.hasEnded) return;
     this.hasEnded = true;

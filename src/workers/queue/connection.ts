@@ -8,7 +8,6 @@ export interface RedisSettings {
   readonly password?: string;
   /** Certificate authorities (PEM) that are trusted in addition to the default ones. */
   readonly cacert?: string;
-  /** Maximum wait in ms for the first connection to Redis. */
   readonly deadlineMs?: number;
 }
 
@@ -30,7 +29,6 @@ const beatMs = 2000;
 /** Delay in ms before a command is retried that Redis was temporarily unable to execute. */
 const againMs = 500;
 
-/** Maximum wait in ms for the main connection to close gracefully. */
 const closeMs = 1000;
 
 /** Temporary errors, such as being full, starting up or read-only. Includes the loss of the connection during a transaction. */

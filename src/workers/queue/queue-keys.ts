@@ -9,14 +9,12 @@ export const keptSeconds = 7 * 24 * 3600;
 export interface QueueKeys {
   /** The prefix of the keys that BullMQ uses for the queue. */
   readonly prefix: string;
-  /** Key of the set that contains the ids of the queue's runs. */
   readonly runs: string;
   /** Key of the hash that contains the last status of each worker, keyed by worker id. */
   readonly workers: string;
   /** Key of the sorted set with the units that are put off, by the time of Redis' clock in ms until which they wait. */
   readonly later: string;
   run(run: string): RunKeys;
-  /** Returns the channel on which a worker receives messages from the coordinators of runs. */
   worker(id: string): string;
 }
 
@@ -25,9 +23,7 @@ export interface RunKeys {
   /** Key of the hash with the run's version, flow, times, counts and sealed state. */
   readonly run: string;
   readonly manifest: string;
-  /** Key of the list of workers' messages that the coordinator has not processed yet. */
   readonly results: string;
-  /** The channel on which the coordinator is notified of new messages from workers. */
   readonly more: string;
   records(unit: string): string;
 }

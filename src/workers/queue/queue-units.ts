@@ -16,7 +16,6 @@ import { type SeenWorker, Silences, seenWorkers } from './worker-signs.ts';
 /** Maximum number of units (groups of records) that one worker processes at a time. */
 export const unitsPerWorker = 4;
 
-/** Maximum number of messages from workers that are read from Redis at once. */
 const takenAtOnce = 64;
 
 /** Between two rounds of putting all open units into the queue. Otherwise, unreadable data could keep the workers busy forever. */
@@ -67,7 +66,6 @@ interface QueueRunOptions extends RunEntryOptions {
   warn(text: string): void;
   /** Called with the predicate of a sentence about Redis, such as `has lost its data`. */
   troubled(problem: string): void;
-  /** Called at every check with all living workers of the queue. */
   looked(workers: readonly SeenWorker[]): void;
 }
 
@@ -87,7 +85,6 @@ interface QueueUnit {
 /** The part of an open unit that depends on the queue, in a unit that no worker has. */
 const unheld = { quietSinceMs: undefined, misses: 0, holder: undefined, starts: 0 };
 
-/** A worker that has sent messages about this run. */
 interface KnownWorker {
   readonly id: string;
   readonly number: number;
@@ -132,7 +129,6 @@ export class QueueUnits implements Units {
   readonly #workers = new Map<string, KnownWorker>();
   /** The number of the last message with each nonce. Never shortened, so that no message is ever processed twice. */
   readonly #lastSeqs = new Map<string, number>();
-  /** Texts about Redis that were printed already. */
   readonly #said = new Set<string>();
   #living: readonly SeenWorker[] = [];
   /** For how many ms each worker has been silent, keyed by its id. */
@@ -167,7 +163,6 @@ export class QueueUnits implements Units {
     return Math.max(1, this.#able().length) * unitsPerWorker;
   }
 
-  /** Number of living workers that are able to process this run. */
   get alive(): number {
     return this.#able().length;
   }
