@@ -49,12 +49,13 @@ export function clientAddress(options: ListeningOptions, port: number): string {
 /** Checks the Host header to prevent DNS rebinding, in which a web page gets access to a local server. */
 export class Hosts {
   readonly #allowed: readonly string[];
-  readonly #isTls: boolean;
   #port = 0;
 
-  constructor(allowed: readonly string[], isTls: boolean) {
+  constructor(
+    allowed: readonly string[],
+    private readonly isTls: boolean,
+  ) {
     this.#allowed = allowed.map((name) => name.toLowerCase());
-    this.#isTls = isTls;
   }
 
   set port(port: number) {
@@ -66,7 +67,7 @@ export class Hosts {
     const name = host.toLowerCase();
     const own = ['127.0.0.1', 'localhost', '[::1]'];
     if (own.some((one) => name === `${one}:${this.#port}`)) return true;
-    if (this.#port === (this.#isTls ? 443 : 80) && own.includes(name)) return true;
+    if (this.#port === (this.isTls ? 443 : 80) && own.includes(name)) return true;
     return this.#allowed.includes(name) || this.#allowed.includes(name.replace(/:\d+$/, ''));
   }
 }

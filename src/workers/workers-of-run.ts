@@ -17,19 +17,16 @@ interface SharedWorkers {
 
 /** Opens the workers of one run, in child processes or over a queue. Loads the code for them only if the run's options ask for workers. */
 export class WorkersOfRun implements WorkerOpener {
-  readonly #shared: SharedWorkers;
   #queue: OpenQueue | undefined;
 
-  constructor(shared: SharedWorkers = {}) {
-    this.#shared = shared;
-  }
+  constructor(private readonly shared: SharedWorkers = {}) {}
 
   async prepare({ plan, options }: Pick<RunRequest, 'plan' | 'options'>, messages: Messages): Promise<void> {
     refuseWorkers(plan, options);
     const { queue } = options;
     if (queue === undefined) return;
     const { openQueue } = await import('./open-queue.ts');
-    this.#queue = this.#shared.queue ?? (await openQueue({ ...options, queue }, messages));
+    this.#queue = this.shared.queue ?? (await openQueue({ ...options, queue }, messages));
   }
 
   async open(run: OpenRun, { attempt, warn, waiting }: WorkerFollower): Promise<Workers | undefined> {
@@ -43,11 +40,11 @@ export class WorkersOfRun implements WorkerOpener {
     const { openWorkers } = await import('./open-workers.ts');
     const isPublic = asksPublicServer(run.request.plan);
     if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
-    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn, shared: this.#shared.children });
+    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn, shared: this.shared.children });
   }
 
   async close(): Promise<void> {
-    if (this.#queue !== this.#shared.queue) await this.#queue?.close();
+    if (this.#queue !== this.shared.queue) await this.#queue?.close();
   }
 }
 

@@ -23,17 +23,16 @@ type EndState = 'stopped' | 'finished' | 'failed';
 export type WorkOfRun = StoredRun['counted'];
 
 export class ServedRun {
-  readonly stored: StoredRun;
-  readonly folder: RunFolder;
   readonly events: RunEvents;
   /** Undefined if the run is waiting or has ended. */
   #part: RunPart | undefined;
   #saved: Promise<void> = Promise.resolve();
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(stored: StoredRun, folder: RunFolder) {
-    this.stored = stored;
-    this.folder = folder;
+  constructor(
+    readonly stored: StoredRun,
+    readonly folder: RunFolder,
+  ) {
     this.events = new RunEvents(folder.events);
   }
 

@@ -50,7 +50,6 @@ export class Pool implements Units {
   readonly most: number;
   /** Number of child processes that died before their work on the run was done. */
   lost = 0;
-  readonly #options: PoolOptions;
   readonly #children = new Set<WorkingChild>();
   readonly #waiting: PoolUnit[] = [];
   readonly #units = new Map<number, PoolUnit>();
@@ -65,8 +64,7 @@ export class Pool implements Units {
   /** Number of child processes that have died since the last result arrived. */
   #vainLosses = 0;
 
-  constructor(options: PoolOptions) {
-    this.#options = options;
+  constructor(private readonly options: PoolOptions) {
     this.#arrivals = new Arrivals(() => options.newText());
     this.most = options.children.count;
     for (let at = 0; at < this.most; at++) this.#start(at);
@@ -121,8 +119,8 @@ export class Pool implements Units {
     for (const child of this.#children) child.end();
   }
 
-  #start(at: number, manifest = this.#options.manifest): void {
-    const { children, desk } = this.#options;
+  #start(at: number, manifest = this.options.manifest): void {
+    const { children, desk } = this.options;
     const channel = children.open(at, (message) => this.#take(child, message));
     const child = new WorkingChild(++this.#lastChild, channel);
     this.#children.add(child);
@@ -136,7 +134,7 @@ export class Pool implements Units {
   }
 
   #take(child: WorkingChild, message: Parameters<ChannelListener>[0]): void {
-    const { desk } = this.#options;
+    const { desk } = this.options;
     if (message.kind === 'question') {
       const { id, question } = message;
       void desk.answer(child.number, question).then((value) => child.channel.send({ kind: 'answer', id, value }), this.#fail);
@@ -177,7 +175,7 @@ export class Pool implements Units {
       if (!child) return;
       const open = this.#waiting.shift() as PoolUnit;
       child.units.add(open);
-      child.sendUnit(open, this.#options.hasHeader);
+      child.sendUnit(open, this.options.hasHeader);
     }
     if (this.#hasEnded) for (const child of this.#children) child.end();
   }
@@ -203,7 +201,7 @@ export class Pool implements Units {
     const hasLeft = child.channel.hasEndedWell && !child.hasEnded && !this.#closing;
     if (hasLeft) {
       this.#waiting.unshift(...left);
-      this.#start(at, { ...this.#options.manifest, keepsGoing: true });
+      this.#start(at, { ...this.options.manifest, keepsGoing: true });
       this.#send();
       return;
     }
