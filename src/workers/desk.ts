@@ -1,11 +1,11 @@
 import type { Attempt, Trace } from '../core/action.ts';
 import type { Event } from '../core/event.ts';
 import { Failure, type FailureClass } from '../core/failure.ts';
+import { entryOf } from '../core/map-entry.ts';
 import type { SaveNames } from '../core/transfer.ts';
 import type { RunLedger } from '../credits/run-ledger.ts';
 import type { RunSpending } from '../credits/spending.ts';
 import type { WorkerFigures } from '../report/run-progress.ts';
-import type { WorkerDesk } from './processes/pool.ts';
 import type { SaveQuestion, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
 import type { HeldCredits, HeldMoney } from './run-link.ts';
 
@@ -38,8 +38,10 @@ interface Holding {
   readonly paths: Set<string>;
 }
 
-/** If a worker is lost, everything that it had reserved counts as spent. */
-export class RunDesk implements WorkerDesk {
+type DeskReport = Exclude<WorkerReport, { kind: 'closing' | 'error' }>;
+
+/** The part of a coordinator that answers the workers' questions and processes their reports. Each worker is identified by a number. */
+export class RunDesk {
   /** Credits that lost workers had reserved and might have spent. They count as spent. */
   maybeSpent = 0;
   readonly #holdings = new Map<number, Holding>();
@@ -76,7 +78,7 @@ export class RunDesk implements WorkerDesk {
     return this.#save(worker, question);
   }
 
-  take(worker: number, report: Parameters<WorkerDesk['take']>[1]): void {
+  take(worker: number, report: DeskReport): void {
     const { ledger } = this.parts;
     if (report.kind === 'event') this.parts.report(withWorker(report.event, worker));
     else if (report.kind === 'attempt') this.parts.attempt?.(attemptOf(report.attempt));
@@ -87,13 +89,15 @@ export class RunDesk implements WorkerDesk {
     else if (this.#endMoney(worker, report.node, report.held)) this.parts.spending.of(report.node).release(report.held);
   }
 
-  takeEarlier(report: Parameters<WorkerDesk['takeEarlier']>[0]): void {
+  /** Processes a report that a worker sent to an earlier coordinator of the run. The results that came with it are used in this run. */
+  takeEarlier(report: DeskReport): void {
     const { ledger, spending } = this.parts;
     if (report.kind === 'settle-credits') ledger.addEarlier(report.node, report.cost);
     else if (report.kind === 'settle-money') spending.of(report.node).settle(undefined, report.cost);
     else if (report.kind !== 'release-credits' && report.kind !== 'release-money') this.take(0, report);
   }
 
+  /** Everything that the lost worker had reserved counts as spent. */
   lost(worker: number): void {
     const holding = this.#holdings.get(worker);
     if (!holding) return;
@@ -184,20 +188,11 @@ export class RunDesk implements WorkerDesk {
   }
 
   #moneyOf(worker: number, node: string): number[] {
-    const { money } = this.#holdingOf(worker);
-    const found = money.get(node);
-    if (found) return found;
-    const held: number[] = [];
-    money.set(node, held);
-    return held;
+    return entryOf(this.#holdingOf(worker).money, node, () => []);
   }
 
   #holdingOf(worker: number): Holding {
-    const found = this.#holdings.get(worker);
-    if (found) return found;
-    const holding = { calls: new Map<string, number>(), money: new Map<string, number[]>(), paths: new Set<string>() };
-    this.#holdings.set(worker, holding);
-    return holding;
+    return entryOf(this.#holdings, worker, () => ({ calls: new Map(), money: new Map(), paths: new Set() }));
   }
 }
 

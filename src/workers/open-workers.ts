@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { entryOf } from '../core/map-entry.ts';
 import type { Clock, ReservedStarts } from '../core/ports.ts';
 import { pricesOf } from '../credits/prices.ts';
 import { UnitPassage } from '../engine/unit-passage.ts';
@@ -105,10 +106,6 @@ export class SharedStarts {
   }
 
   #gateOf(name: string): SharedGate {
-    const found = this.#gates.get(name);
-    if (found) return found;
-    const gate = { rates: new Map<object, number>(), nextMs: 0, lastIntervalMs: 0, pausedUntilMs: 0 };
-    this.#gates.set(name, gate);
-    return gate;
+    return entryOf(this.#gates, name, () => ({ rates: new Map(), nextMs: 0, lastIntervalMs: 0, pausedUntilMs: 0 }));
   }
 }

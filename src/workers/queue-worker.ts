@@ -10,7 +10,7 @@ import { isRunId } from './queue/queue-keys.ts';
 import { readAnswer } from './queue/queue-message.ts';
 import { unitsPerWorker } from './queue/queue-units.ts';
 import { deadMs, expireRun, type FoundRun, findRun, runIds } from './queue/run-entry.ts';
-import { takeUnits, type UnitEnd, type UnitPlace, type UnitTaker } from './queue/unit-jobs.ts';
+import { takeUnits, type UnitEnd, type UnitPlace } from './queue/unit-jobs.ts';
 import { removeWorker, Silences, showWorker, type WorkerSign } from './queue/worker-signs.ts';
 import { queuedWorker, shortId } from './queue-status.ts';
 
@@ -43,7 +43,7 @@ export class QueueWorker {
   /** The texts in Redis that are not ids of runs, and that this worker has warned of. */
   #saidForeign: ReadonlySet<string> = new Set();
   readonly #warned = new Set<string>();
-  #taker: UnitTaker | undefined;
+  #taker: Awaited<ReturnType<typeof takeUnits>> | undefined;
   #beat: NodeJS.Timeout | undefined;
   #isBeating = false;
   #isStopping = false;

@@ -1,4 +1,5 @@
 import type { CodedMessage } from '../core/error-code.ts';
+import { entryOf } from '../core/map-entry.ts';
 import type { Clock } from '../core/ports.ts';
 import { type Cost, PromptTokens, type Spending, type SpendingRefusal } from '../core/spending.ts';
 import type { Price } from '../credits/run-ledger.ts';
@@ -47,7 +48,7 @@ export class WorkerLedger implements PaidLedger {
 
   settle(node: string, cost?: number): void {
     this.#spent += cost ?? this.#priceOf(node);
-    this.link.settleCredits(node, cost);
+    this.link.add({ kind: 'settle-credits', node, cost });
   }
 
   release(node: string): void {
@@ -73,7 +74,7 @@ export class WorkerLedger implements PaidLedger {
   }
 
   releaseUnused(): void {
-    for (const [node, calls] of this.#unused) if (calls > 0) this.link.releaseCredits(node, calls);
+    for (const [node, calls] of this.#unused) if (calls > 0) this.link.tell({ kind: 'release-credits', node, calls });
     this.#unused.clear();
   }
 
@@ -127,24 +128,16 @@ class WorkerSpending implements Spending {
   }
 
   settle(held: number | undefined, cost: Cost): void {
-    this.link.settleMoney(this.node, held, cost);
+    this.link.tell({ kind: 'settle-money', node: this.node, held, cost });
   }
 
   release(held: number): void {
-    this.link.releaseMoney(this.node, held);
+    this.link.tell({ kind: 'release-money', node: this.node, held });
   }
 }
 
 /** The run reserves the money for the worker's nodes. */
 export function workerSpending(link: RunLink): { of(node: string): Spending } {
   const nodes = new Map<string, Spending>();
-  return {
-    of(node) {
-      const found = nodes.get(node);
-      if (found) return found;
-      const spending = new WorkerSpending(link, node);
-      nodes.set(node, spending);
-      return spending;
-    },
-  };
+  return { of: (node) => entryOf(nodes, node, () => new WorkerSpending(link, node)) };
 }

@@ -143,7 +143,7 @@ export class WorkerRun {
       files: { folder: undefined, ...files, names: link.saveNames },
       report: (event) => {
         this.parts.event?.(event);
-        if (isOfWorker(event)) link.report(event);
+        if (isOfWorker(event)) link.add({ kind: 'event', event });
       },
       warn,
     });

@@ -1,3 +1,4 @@
+import { entryOf } from '../../core/map-entry.ts';
 import { AuditStore } from '../store/audit.ts';
 import type { ServerDatabase } from '../store/database.ts';
 import { KeyStore } from '../store/keys.ts';
@@ -118,10 +119,7 @@ export class UsageCounter {
     const number = Math.floor(now / dayMs);
     if (number !== this.#day.number) this.#day = { number, name: new Date(now).toISOString().slice(0, 10) };
     const day = this.#day.name;
-    const found = this.#counts.get(day + key);
-    if (found) return found;
-    const counts = { key, day, requests: 0, refused: 0, records: 0, credits: 0, lastUsedAtMs: undefined };
-    this.#counts.set(day + key, counts);
-    return counts;
+    const none = { requests: 0, refused: 0, records: 0, credits: 0, lastUsedAtMs: undefined };
+    return entryOf(this.#counts, day + key, () => ({ key, day, ...none }));
   }
 }

@@ -19,16 +19,6 @@ interface ChildrenOptions {
   paused?(gate: string, waitMs: number): void;
 }
 
-/** The connection between a run and one child process. Several runs can have a channel to the same process. */
-export interface Channel {
-  /** Resolves once the child process has closed the channel or exited, and all its messages have been received. */
-  readonly ended: Promise<void>;
-  /** True if the child process has closed the channel itself, because its work is done. False if the process has crashed. */
-  readonly hasEndedWell: boolean;
-  send(message: ToWorker): void;
-  sendText(text: string): void;
-}
-
 export type ChannelListener = (message: Exclude<FromWorker, { kind: 'ended' }>) => void;
 
 /** A process that exits sooner is replaced only when it is needed, because the new process might exit at once, too. */
@@ -95,7 +85,7 @@ class Child {
   hasExited = false;
   readonly #process: ChildProcess;
   readonly #pipe: Duplex;
-  readonly #channels = new Map<number, OpenChannel>();
+  readonly #channels = new Map<number, Channel>();
 
   /** `take` is called with the messages about gates. `exited` is called once the process has exited, before its channels close. */
   constructor(command: readonly string[], take: (message: ToProcess) => void, exited: () => void) {
@@ -126,7 +116,7 @@ class Child {
   }
 
   open(channel: number, take: ChannelListener): Channel {
-    const opened = new OpenChannel(take, (text) => sendFrame(this.#pipe, channel, text));
+    const opened = new Channel(take, (text) => sendFrame(this.#pipe, channel, text));
     this.#channels.set(channel, opened);
     return opened;
   }
@@ -155,8 +145,11 @@ class Child {
   }
 }
 
-class OpenChannel implements Channel {
+/** The connection between a run and one child process. Several runs can have a channel to the same process. */
+export class Channel {
+  /** Resolves once the child process has closed the channel or exited, and all its messages have been received. */
   readonly ended: Promise<void>;
+  /** True if the child process has closed the channel itself, because its work is done. False if the process has crashed. */
   hasEndedWell = false;
   close: () => void = () => undefined;
 

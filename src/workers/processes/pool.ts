@@ -1,9 +1,10 @@
 import type { Closing } from '../../engine/phase.ts';
 import type { Unit, UnitListener, Units } from '../../engine/unit-passage.ts';
 import type { SpilledText } from '../../output/spill.ts';
+import type { RunDesk } from '../desk.ts';
 import { Arrivals, discard } from './arrivals.ts';
 import type { Channel, ChannelListener, Children } from './children.ts';
-import { errorOfForm, unitText, type WorkerQuestion, type WorkerReport } from './wire-form.ts';
+import { errorOfForm, unitText } from './wire-form.ts';
 
 /** Maximum number of units (groups of records) that a child process works on at a time. */
 const unitsPerChild = 4;
@@ -17,22 +18,12 @@ const maxVainLosses = 3;
 /** Maximum number of records that the message about a unit that crashes workers lists. */
 const maxNamed = 500;
 
-/** The part of a coordinator that answers the workers' questions and processes their reports. Each worker is identified by a number. */
-export interface WorkerDesk {
-  answer(worker: number, question: WorkerQuestion): Promise<unknown>;
-  take(worker: number, report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
-  /** Processes a report that a worker sent to an earlier coordinator of the run. The results that came with it are used in this run. */
-  takeEarlier(report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
-  /** Takes back everything that a worker had reserved and not used, because the worker was lost. */
-  lost(worker: number): void;
-}
-
 interface PoolOptions {
   readonly children: Children;
   readonly manifest: object;
   /** All records of a table have the same fields. */
   readonly hasHeader: boolean;
-  readonly desk: WorkerDesk;
+  readonly desk: RunDesk;
   /** The content moves to a temporary file when it becomes long. */
   newText(): SpilledText;
 }

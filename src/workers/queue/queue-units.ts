@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Closing } from '../../engine/phase.ts';
 import type { Unit, UnitListener, Units } from '../../engine/unit-passage.ts';
 import type { SpilledText } from '../../output/spill.ts';
+import type { RunDesk } from '../desk.ts';
 import { Arrivals, type ArrivedResult, discard } from '../processes/arrivals.ts';
-import { lossText, type WorkerDesk } from '../processes/pool.ts';
+import { lossText } from '../processes/pool.ts';
 import { errorOfForm, unitText, type WorkerReport } from '../processes/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
@@ -61,7 +62,7 @@ interface QueueRunOptions extends RunEntryOptions {
   readonly hasHeader: boolean;
   /** Uses results for an earlier coordinator of the run. Every record must then have a unique number. */
   readonly takesOldResults: boolean;
-  readonly desk: WorkerDesk;
+  readonly desk: Pick<RunDesk, 'answer' | 'take' | 'takeEarlier' | 'lost'>;
   newText(): SpilledText;
   warn(text: string): void;
   /** Called with the predicate of a sentence about Redis, such as `has lost its data`. */

@@ -135,16 +135,6 @@ interface UnitTakerOptions {
   readonly leaseMs: number;
 }
 
-/** Keeps each unit until it is done or goes back. */
-export interface UnitTaker {
-  readonly held: number;
-  /** Stops taking units permanently. Units that have already been taken are not affected. */
-  pause(): void;
-  /** While taking is stopped, the other workers get the units. */
-  setTaking(isTaking: boolean): void;
-  close(): Promise<void>;
-}
-
 /** A consumer without a unit for this time is replaced if units wait. BullMQ's workers sometimes do not resume after Redis was away. */
 const deafMs = 30_000;
 
@@ -155,12 +145,13 @@ export async function takeUnits(
   options: UnitTakerOptions,
   take: (place: UnitPlace) => Promise<UnitEnd>,
 ): Promise<UnitTaker> {
-  return new Taker(redis, await import('bullmq'), await openUnitQueue(redis, keys), { ...options, prefix: keys.prefix, take });
+  return new UnitTaker(redis, await import('bullmq'), await openUnitQueue(redis, keys), { ...options, prefix: keys.prefix, take });
 }
 
 type BullMq = typeof import('bullmq');
 
-class Taker implements UnitTaker {
+/** Keeps each unit until it is done or goes back. */
+class UnitTaker {
   held = 0;
   readonly #watchdog: NodeJS.Timeout;
   #worker: Worker<UnitPlace>;
@@ -179,11 +170,13 @@ class Taker implements UnitTaker {
     this.#watchdog.unref();
   }
 
+  /** Stops taking units permanently. Units that have already been taken are not affected. */
   pause(): void {
     this.#isPaused = true;
     void this.#worker.pause(true).catch(() => undefined);
   }
 
+  /** While taking is stopped, the other workers get the units. */
   setTaking(isTaking: boolean): void {
     if (this.#isPaused || this.#isResting !== isTaking) return;
     this.#isResting = !isTaking;
