@@ -3,6 +3,7 @@ import { detailsOf } from '../core/error-code.ts';
 import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
+import { lowerCaseName } from '../core/text/words.ts';
 import { variableText } from '../credentials/environment.ts';
 
 const startOver = '\nstart over with --force';
@@ -146,5 +147,5 @@ function listed(texts: readonly string[]): string {
 }
 
 export function optionFlag(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return `--${lowerCaseName(name, '-')}`;
 }

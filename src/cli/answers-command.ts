@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import { bytesText, counted } from '../core/text/number.ts';
 import { deleteDatabase } from '../files/database.ts';
 import { similarFile } from '../files/folder.ts';
@@ -9,7 +9,7 @@ import type { AnswersDatabase } from '../http/answers/answers-database.ts';
 import { openAnswersDatabase, openAnswersToRead } from '../http/answers/kept-answers.ts';
 import { answersPath } from '../output/output-plan.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 export async function answersCommand(out: string, options: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const path = answersPath(out);
@@ -17,7 +17,7 @@ export async function answersCommand(out: string, options: { readonly json?: boo
   const [oldest, newest] = [oldestMs, newestMs].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
   if (options.json) {
     const facts = { path, answers, bytes, oldest: oldest ?? null, newest: newest ?? null };
-    await terminal.print(JSON.stringify(facts, null, 2));
+    await terminal.print(indentedJson(facts));
     return;
   }
   const rows = [
@@ -81,5 +81,5 @@ function noneOf(out: string): never {
   const why = statOf(out)
     ? `${out} has no kept answers: its runs had no --keep-answers`
     : `${out}: there is no such file${similarFile(out)}`;
-  throw new AutomateError('usage', why);
+  throw usageError(why);
 }

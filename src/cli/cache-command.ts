@@ -6,7 +6,7 @@ import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from '../http/cache/answers-file.ts';
 import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const path = cachePath(process.env);
@@ -14,7 +14,7 @@ export async function infoCommand(options: { readonly json?: boolean }, terminal
   const { answers, bytes, oldest, newest } = existsSync(path) ? useCache(path, answersIn) : none;
   if (options.json) {
     const facts = { path, entries: answers, bytes, max_bytes: maxBytes, oldest: oldest ?? null, newest: newest ?? null };
-    await terminal.print(JSON.stringify(facts, null, 2));
+    await terminal.print(indentedJson(facts));
   } else {
     const rows = [
       ['path', path],

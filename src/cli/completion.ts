@@ -1,4 +1,4 @@
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { argument, type CommandSpec, command, type Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -16,7 +16,7 @@ const shells = new Map([
 
 async function completionCommand(shell: string, commands: readonly CommandSpec[], terminal: Terminal): Promise<undefined> {
   const script = shells.get(shell);
-  if (!script) throw new AutomateError('usage', `expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
+  if (!script) throw usageError(`expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
   const offered = await Promise.all(commands.map(offeredOf));
   await terminal.print(script([...offered, { ...helpCommand, values: offered.map(({ name }) => name) }]));
 }

@@ -12,7 +12,7 @@ import { envWords, messageWithAdvice } from './advice.ts';
 import { tryCommand } from './credentials-set.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from './show/credentials.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface CredentialOptions {
   readonly env?: string;
@@ -25,7 +25,7 @@ export async function listCredentials(name: string | undefined, options: Credent
   const shown = shownCredentials(store.list(), process.env).filter(
     (credential) => (name === undefined || credential.name === name) && (options.env === undefined || credential.env === options.env),
   );
-  if (options.json) await terminal.print(JSON.stringify(shown.map(credentialJson), null, 2));
+  if (options.json) await terminal.print(indentedJson(shown.map(credentialJson)));
   else if (shown.length > 0) await terminal.print(tableText(credentialRows(shown, Date.now())).join('\n'));
   else terminal.say(emptyText(name, options.env, store));
 }
@@ -41,7 +41,7 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
 export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<undefined> {
   const store = openCredentials(options.env, terminal);
   const shown = findShown(name, store);
-  await terminal.print(options.json ? JSON.stringify(credentialJson(shown), null, 2) : credentialText(shown, Date.now()));
+  await terminal.print(options.json ? indentedJson(credentialJson(shown)) : credentialText(shown, Date.now()));
 }
 
 function findShown(name: string, store: CredentialStore): ShownCredential {
@@ -136,7 +136,7 @@ export async function backendCommand(name: string | undefined, options: Credenti
       detail: problems.get(backend) ?? (backend === 'vault' ? store.backends.vault.path : "the operating system's"),
     })),
   ];
-  if (options.json) await terminal.print(JSON.stringify(lines, null, 2));
+  if (options.json) await terminal.print(indentedJson(lines));
   else await terminal.print(tableText(lines.map(({ backend, state, detail }) => [backend, state, onOneLine(detail)])).join('\n'));
   if (active === undefined) terminal.say('secrets cannot be stored here; pass them to flows in AUTOMATE_CREDENTIAL_... variables');
 }

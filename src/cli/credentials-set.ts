@@ -1,6 +1,6 @@
 import { durationText, futureTime } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import { credentialName } from '../core/options/names.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { looksSecret } from '../core/text/secret-shapes.ts';
@@ -18,8 +18,7 @@ import type { Terminal } from './terminal.ts';
 
 export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<undefined> {
   const limits = checkedLimits(name, options);
-  if (options.for !== undefined)
-    throw new AutomateError('usage', '--for needs a command, which is run again after that time: --command LINE');
+  if (options.for !== undefined) throw usageError('--for needs a command, which is run again after that time: --command LINE');
   const wish = { ...limits, backend: backendOf(options.backend), replacesCommand: true };
   const store = openCredentials(options.env, terminal);
   const secret = await secretFrom(name);
@@ -48,7 +47,7 @@ function saySet(stored: StoredCredential, isStored: string, { say, warn }: Termi
 
 function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
-  if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
+  if (error) throw usageError(error.issues[0]?.message ?? 'expected a name');
   return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
 }
 
@@ -56,10 +55,7 @@ async function secretFrom(name: string): Promise<string> {
   if (!process.stdin.isTTY) return checkedSecret(await stdinText(), 'stdin');
   const asker = findAsker();
   if (!asker)
-    throw new AutomateError(
-      'usage',
-      `expected the secret on stdin: there is no terminal to prompt for it\nautomate credentials set ${name} < FILE`,
-    );
+    throw usageError(`expected the secret on stdin: there is no terminal to prompt for it\nautomate credentials set ${name} < FILE`);
   return checkedSecret(await asker.secret(`Secret for "${name}"`), 'the answer');
 }
 
@@ -85,7 +81,7 @@ function expiryOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const end = /^\d+$/.test(text) ? undefined : futureTime(text, Date.now());
   if (end) return end.toISOString();
-  throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
+  throw usageError(`--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
 }
 
 /** Undefined leaves the stored hosts unchanged, and `*` allows all hosts. */
@@ -107,16 +103,13 @@ function hostOf(text: string): string {
 }
 
 function hostExpected(text: string): AutomateError {
-  return new AutomateError(
-    'usage',
-    `--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${text}"`,
-  );
+  return usageError(`--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${text}"`);
 }
 
 function backendOf(text: string | undefined): BackendName | undefined {
   const found = backendNames.find((name) => name === text);
   if (text === undefined || found) return found;
-  throw new AutomateError('usage', `--backend: expected ${backendNames.join(' or ')}, found "${text}"`);
+  throw usageError(`--backend: expected ${backendNames.join(' or ')}, found "${text}"`);
 }
 
 /** The command is run whenever the secret is needed, and prints it. */
@@ -127,9 +120,9 @@ export async function setSecretCommand(
 ): Promise<undefined> {
   const limits = checkedLimits(name, options);
   const { command, for: forMs, backend } = options;
-  if (backend !== undefined) throw new AutomateError('usage', '--command stores no secret: leave --backend out');
+  if (backend !== undefined) throw usageError('--command stores no secret: leave --backend out');
   const words = await commandWords(command).catch((error: Error) => {
-    throw new AutomateError('usage', `--command: ${error.message}`);
+    throw usageError(`--command: ${error.message}`);
   });
   const stored = await openCredentials(options.env, terminal).setCommand(name, command, { forMs, ...limits });
   const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;

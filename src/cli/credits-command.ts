@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { rounded, sumOfCredits } from '../core/spending.ts';
 import { creditsText } from '../core/text/number.ts';
 import type { Value } from '../core/value/value.ts';
@@ -10,7 +10,7 @@ import { homeFolder } from '../files/home.ts';
 import { createCsvWriter } from '../records/csv-writer.ts';
 import { noteInAudit } from './keys/stored-keys.ts';
 import { historyText, usageText } from './show/credits.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface JsonOption {
   readonly json?: boolean;
@@ -36,7 +36,7 @@ export async function creditsCommand({ json }: JsonOption, terminal: Terminal): 
       environments: sums(spent, 'env'),
       ...(keys.length > 0 && { keys }),
     };
-    await terminal.print(JSON.stringify({ month, spent: used, held, limit: limit ?? null, remaining, ...by }, null, 2));
+    await terminal.print(indentedJson({ month, spent: used, held, limit: limit ?? null, remaining, ...by }));
   }
 }
 
@@ -51,12 +51,12 @@ function limitOf(written: string): number | undefined {
   if (written === 'unlimited') return undefined;
   const plain = /^\d{1,3}(?:[,_]\d{3})+$/.test(written) ? written.replaceAll(/[,_]/g, '') : written;
   if (/^\d{1,15}$/.test(plain)) return Number(plain);
-  throw new AutomateError('usage', `expected a whole number of credits, or unlimited, found "${written}"`);
+  throw usageError(`expected a whole number of credits, or unlimited, found "${written}"`);
 }
 
 export async function historyCommand({ json }: JsonOption, terminal: Terminal): Promise<undefined> {
   const months = sums(readBook((book) => book.spent()) ?? [], 'month').sort((a, b) => (a.month < b.month ? -1 : 1));
-  if (json) await terminal.print(JSON.stringify(months, null, 2));
+  if (json) await terminal.print(indentedJson(months));
   else if (months.length > 0) await terminal.print(historyText(months));
   else terminal.say('no credits were spent yet');
 }
@@ -81,15 +81,7 @@ export async function exportCommand({ json }: JsonOption, terminal: Terminal): P
       rows.map((row) => new Map<string, Value>(row)),
       true,
     );
-  await terminal.print(
-    json
-      ? JSON.stringify(
-          rows.map((row) => Object.fromEntries(row)),
-          null,
-          2,
-        )
-      : csv().trimEnd(),
-  );
+  await terminal.print(json ? indentedJson(rows.map((row) => Object.fromEntries(row))) : csv().trimEnd());
 }
 
 /** Undefined if there is no credit book. Throws if this machine cannot open one: runs might then have spent credits without counting them. */

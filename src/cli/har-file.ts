@@ -1,4 +1,4 @@
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { type Har, type HarEntry, readHar, recordedRequest } from '../starter/har.ts';
@@ -17,14 +17,9 @@ export async function readHarFile(file: string): Promise<Har> {
 export function harEntry({ entries }: Har, number: number, file: string): HarEntry {
   const entry = entries[number - 1];
   const list = `list the requests: automate init --from-har ${shellWord(file)}`;
-  if (!entry)
-    throw new AutomateError(
-      'usage',
-      `${file} has no entry ${number}, but ${counted(entries.length, 'entry').replace('entrys', 'entries')}\n${list}`,
-    );
+  if (!entry) throw usageError(`${file} has no entry ${number}, but ${counted(entries.length, 'entry')}\n${list}`);
   if (entry.kind === undefined)
-    throw new AutomateError(
-      'usage',
+    throw usageError(
       `entry ${number} of ${file} does not look like a call of an API: ${entry.method} with an answer of type ${entry.answer.type || 'unknown'}\n${list}`,
     );
   return entry;

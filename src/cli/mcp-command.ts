@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { detailsOf } from '../core/error-code.ts';
-import { AutomateError, invalidOption } from '../core/failure.ts';
+import { AutomateError, invalidOption, usageError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { GivenVariables } from '../core/run-options.ts';
 import { counted } from '../core/text/number.ts';
@@ -18,7 +18,7 @@ import { FlowFolder, type FlowList, type ServedFlow } from '../run/flow-folder.t
 import type { SharedParts } from '../run/flow-runtime.ts';
 import { reservedFlows } from '../run/reserved-paths.ts';
 import { messageWithAdvice } from './advice.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface McpCommandOptions {
   readonly printConfig?: boolean;
@@ -34,7 +34,7 @@ const lookMs = 1000;
 
 /** Serves over stdin and stdout. With --print-config, only prints the settings with which a client starts this server. */
 export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<undefined> {
-  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  if (!statOf(dir)?.isDirectory()) throw usageError(`expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
   const unknown = new Map<string, number>();
   const flows = new FlowFolder(dir, {
@@ -47,7 +47,7 @@ export async function mcpCommand(dir: string, options: McpCommandOptions, termin
   const list = await flows.list();
   refuseVariables(options.var, unknown, list);
   if (options.printConfig) {
-    await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
+    await terminal.print(indentedJson(clientConfig(resolve(dir), options)));
     return;
   }
   greet(dir, list, terminal);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import type { LateNodeType, NodeType } from '../core/node.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { isMapping, orUndefined } from '../core/value/value.ts';
@@ -11,7 +11,7 @@ import { nodeSchema } from '../flow/schema.ts';
 import { loadNodeTypes, nodeTypes } from '../run/node-types.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface NodesOptions {
   readonly refresh?: boolean;
@@ -22,10 +22,10 @@ interface NodesOptions {
 const schemaKinds: readonly string[] = ['flow', 'test'];
 
 export async function schemaCommand(kind: string, { out }: { readonly out?: string }, terminal: Terminal): Promise<undefined> {
-  if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
+  if (!schemaKinds.includes(kind)) throw usageError(`expected ${schemaKinds.join(' or ')}, found "${kind}"`);
   const schema =
     kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(await loadNodeTypes());
-  const text = JSON.stringify(schema, null, 2);
+  const text = indentedJson(schema);
   if (out === undefined) await terminal.print(text);
   else {
     await writeSchema(out, `${text}\n`);
@@ -54,7 +54,7 @@ function findType(name: string): LateNodeType {
   const type = nodeTypes.find((candidate) => candidate.name === name);
   if (type) return type;
   const names = nodeTypes.map((candidate) => candidate.name);
-  throw new AutomateError('usage', `no node type "${name}"${didYouMean(name, names) || `; expected ${names.join(', ')}`}`);
+  throw usageError(`no node type "${name}"${didYouMean(name, names) || `; expected ${names.join(', ')}`}`);
 }
 
 function explanationOf(type: NodeType): string {

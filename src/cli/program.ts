@@ -1,5 +1,5 @@
 import { Argument, Command, Help, Option } from 'commander';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { commands, loadCommand } from './commands.ts';
@@ -148,8 +148,8 @@ function joinedWords(value: unknown): unknown {
 function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void {
   const option = writtenWithOneDash(command);
   const help = `(see automate ${command.parent?.parent ? `${command.parent.name()} ` : ''}${command.name()} --help)`;
-  if (option !== undefined) throw new AutomateError('usage', `found -${option}; did you mean --${option}, with two dashes?\n${help}`);
-  if (tooManyArguments !== undefined) throw new AutomateError('usage', tooManyArguments);
+  if (option !== undefined) throw usageError(`found -${option}; did you mean --${option}, with two dashes?\n${help}`);
+  if (tooManyArguments !== undefined) throw usageError(tooManyArguments);
   (command as Command & { unknownCommand(): void }).unknownCommand();
 }
 

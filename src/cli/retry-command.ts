@@ -1,5 +1,5 @@
 import { detailsOf } from '../core/error-code.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
+import { AutomateError, FlowError, usageError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { similarFile } from '../files/folder.ts';
@@ -28,7 +28,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   const { out, options } = retry;
   if (!isFileOrFree(out)) throw notRetriable(out, `expected an output file, found ${out === '-' ? 'stdout' : out}`);
   if (options.resume && options.force) {
-    throw new AutomateError('usage', '--resume continues a retry, --force starts it over: use only one of them');
+    throw usageError('--resume continues a retry, --force starts it over: use only one of them');
   }
   const format = formatOfPath(out);
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
@@ -57,10 +57,10 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
 }
 
 function noFailedList(out: string): AutomateError {
-  if (!statOf(out)) return new AutomateError('usage', `${out}: there is no such file${similarFile(out)}`);
+  if (!statOf(out)) return usageError(`${out}: there is no such file${similarFile(out)}`);
   const output = out.replace(/\.errors(?=\.[^./]+$)/, '');
   if (output !== out && hasFailedList(output))
-    return new AutomateError('usage', `${out} is an errors file; give the output: automate retry ${shellWord(output)}`);
+    return usageError(`${out} is an errors file; give the output: automate retry ${shellWord(output)}`);
   return notRetriable(out, `${out} has no failed records to retry${statOf(truthPath(out)) ? '' : `: there is no ${truthPath(out)}`}`);
 }
 
@@ -105,8 +105,7 @@ interface RetryRequest extends Pick<WrittenRun, 'written'> {
 /** The files of the run whose records failed. Throws an AutomateError (`usage`) if there is no usable errors file. */
 function filesOf({ out, options }: RetryRequest, formats: FailedList['formats'], { errorsFile }: Identity): OutputPlan {
   const errors = options.errors ?? shownPath(errorsFile);
-  if (errors === 'none' || !isFileOrFree(errors))
-    throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
+  if (errors === 'none' || !isFileOrFree(errors)) throw usageError(`--errors: expected the file of the failed records, found ${errors}`);
   return { out, isStreamed: false, format: formats.output, errors, errorsFormat: { ...formats.errors, ...formatOfPath(errors) } };
 }
 

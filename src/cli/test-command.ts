@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { cleaned } from '../core/answer/response.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
+import { FlowError, usageError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { type ChosenTests, type FileResult, findTestFiles, folderOfFlows, loadTestFile, runTestFile } from '../flow-tests/test-files.ts';
@@ -76,7 +76,7 @@ function chosenTests(files: readonly LoadedTests[], text: string | undefined): r
     const some = loaded.chosen.filter((index) => file.tests[index]?.name.toLowerCase().includes(wanted));
     return some.length > 0 ? [{ file, chosen: some }] : [];
   });
-  if (chosen.length === 0) throw new AutomateError('usage', `no test has "${text}" in its name`);
+  if (chosen.length === 0) throw usageError(`no test has "${text}" in its name`);
   return chosen;
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
 import { openCredentials } from '../credentials/credential-store.ts';
 import { homeFolder } from '../files/home.ts';
@@ -8,12 +8,12 @@ import { createTransport } from '../http/transport.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { isoTime } from '../serve/store/api-key.ts';
 import { AuditStore, commandActor } from '../serve/store/audit.ts';
-import { ServerDatabase, serverDatabasePath } from '../serve/store/database.ts';
+import { serverDatabasePath, withServerDatabase } from '../serve/store/database.ts';
 import { isDelivered, newSecret, readWebhookSecret, receiptText, refuseAddress, sendMessage } from '../serve/store/webhook-sender.ts';
 import { type LastDelivery, secretNameOf, type Webhook, WebhookStore } from '../serve/store/webhooks.ts';
 import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface AddWebhookOptions {
   readonly url?: string;
@@ -27,8 +27,8 @@ export async function addWebhook(
   terminal: Terminal,
 ): Promise<undefined> {
   if (!/^[A-Za-z0-9_-]{1,48}$/.test(name))
-    throw new AutomateError('usage', `expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
-  if (url === undefined) throw new AutomateError('usage', `expected --url, the address\nautomate webhooks add ${name} --url https://...`);
+    throw usageError(`expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
+  if (url === undefined) throw usageError(`expected --url, the address\nautomate webhooks add ${name} --url https://...`);
   await refuseAddress(url, allowPrivate);
   withWebhooks((store) => store.refuseTaken(name));
   const secret = newSecret();
@@ -49,14 +49,7 @@ export async function addWebhook(
 export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const isThere = existsSync(serverDatabasePath(homeFolder(process.env)));
   const [all, last] = isThere ? withWebhooks((store) => [store.all(), store.lastDeliveries()] as const) : [[], new Map()];
-  if (json)
-    await terminal.print(
-      JSON.stringify(
-        all.map((webhook) => webhookJson(webhook, last.get(webhook.name))),
-        null,
-        2,
-      ),
-    );
+  if (json) await terminal.print(indentedJson(all.map((webhook) => webhookJson(webhook, last.get(webhook.name)))));
   else if (all.length > 0) {
     const rows = all.map((webhook) => [
       webhook.name,
@@ -109,13 +102,10 @@ type Note = (what: string, target: string, outcome: string) => void;
 
 /** Creates the database in automate's home folder if there is none. */
 function withWebhooks<Result>(act: (store: WebhookStore, note: Note) => Result): Result {
-  const database = new ServerDatabase(homeFolder(process.env));
-  try {
+  return withServerDatabase(homeFolder(process.env), (database) => {
     const audit = new AuditStore(database, Date.now);
     return act(new WebhookStore(database, Date.now), (what, target, outcome) => audit.add({ ...commandActor, what, target, outcome }));
-  } finally {
-    database.close();
-  }
+  });
 }
 
 /** Hides the values in the query, because they might be secret. */

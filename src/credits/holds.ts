@@ -31,12 +31,8 @@ export function usageWithHolds(book: Book, month: string, where: Home): (Monthly
   const usage = usageOf(book, month);
   const dead = deadHolds(book, where).filter((hold) => hold.month === month);
   const unsettled = dead.flatMap((hold) => spentSince(where.home, hold)).reduce((sum, credits) => sum + credits, 0);
-  const held = heldCredits(
-    book,
-    month,
-    dead.map(({ run }) => run),
-  );
-  return usage && { ...usage, spent: usage.spent + unsettled, held };
+  const runs = dead.map(({ run }) => run);
+  return usage && { ...usage, spent: usage.spent + unsettled, held: heldCredits(book, month, runs) };
 }
 
 /** Returns the number of credits that are reserved in a month, except by the runs in `except`. */

@@ -1,9 +1,10 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ledger } from '../core/ports.ts';
+import { creditText } from '../core/text/number.ts';
 import { type Account, type Book, rounding } from './book.ts';
 import type { Home, MonthlyUsage } from './holds.ts';
 import { Reserve } from './reserve.ts';
-import { formatCredits, type PayingKey, type Rest } from './rest.ts';
+import type { PayingKey, Rest } from './rest.ts';
 
 export interface Price {
   readonly account: Account;
@@ -128,6 +129,6 @@ export class RunLedger implements Ledger {
 }
 
 function maxReached(credits: number): CodedMessage {
-  const message = credits === 1 ? 'the 1 credit of this run is used up' : `the ${formatCredits(credits)} credits of this run are used up`;
+  const message = credits === 1 ? 'the 1 credit of this run is used up' : `the ${creditText(credits)} credits of this run are used up`;
   return { message, code: 'max-credits', details: { credits } };
 }

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { AutomateError } from '../core/failure.ts';
 import { dataFilesOf, joinedFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
+import { lowerCaseName } from '../core/text/words.ts';
 import { version } from '../core/version.ts';
 import { envOf } from '../files/home.ts';
 import { fullPath, shownPath, statOf } from '../files/stat.ts';
@@ -247,11 +248,6 @@ function changeLines(what: string, before: Fact = 'nothing', now: Fact = 'nothin
 function optionLines(what: string, before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
   return Object.keys({ ...before, ...now }).flatMap((name) => {
     const [old, present] = [before[name], now[name]].map((value) => (value === undefined ? 'not set' : JSON.stringify(value)));
-    return old === present ? [] : [`${what}: ${optionName(name)} was ${old}, is ${present}`];
+    return old === present ? [] : [`${what}: ${lowerCaseName(name, '-')} was ${old}, is ${present}`];
   });
-}
-
-/** As on the command line: `csv-safe` for `csvSafe`. */
-function optionName(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 
 export interface ListeningOptions {
   readonly host: string;
@@ -18,9 +18,9 @@ export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): v
   const { host, tlsCert, tlsKey, behindProxy, allowHost } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     const [given, missing] = tlsCert === undefined ? ['--tls-key', '--tls-cert'] : ['--tls-cert', '--tls-key'];
-    throw new AutomateError('usage', `expected ${missing} together with ${given}`);
+    throw usageError(`expected ${missing} together with ${given}`);
   }
-  if (tlsCert !== undefined && behindProxy) throw new AutomateError('usage', 'expected --tls-cert or --behind-proxy, found both');
+  if (tlsCert !== undefined && behindProxy) throw usageError('expected --tls-cert or --behind-proxy, found both');
   if (isLoopback(host)) return;
   const missing = [
     ...(hasKey ? [] : ['an API key: automate keys create NAME']),
@@ -30,7 +30,7 @@ export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): v
     ...(allowHost.length > 0 ? [] : ['the name that clients use: --allow-host NAME']),
   ];
   if (missing.length === 0) return;
-  throw new AutomateError('usage', `--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
+  throw usageError(`--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
 }
 
 export function listeningAddress({ host, tlsCert }: ListeningOptions, port: number): string {

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AutomateError, invalidOption } from '../core/failure.ts';
+import { invalidOption, usageError } from '../core/failure.ts';
 import type { SharedRows } from '../core/node.ts';
 import { concurrency } from '../core/options/amounts.ts';
 import { name } from '../core/options/names.ts';
@@ -118,11 +118,10 @@ export function manifestOf({ request, claim, source, session }: OpenRun, wantsAt
 /** Throws an AutomateError (`usage`) if the manifest asks for anything that a worker of a queue does not do. */
 export function checkedManifest(found: unknown, run: string): Manifest {
   const { data, error } = queueManifest.safeParse(found);
-  if (!data) throw new AutomateError('usage', issueText(error.issues[0]));
-  if (data.run !== run) throw new AutomateError('usage', 'its manifest belongs to a different run');
+  if (!data) throw usageError(issueText(error.issues[0]));
+  if (data.run !== run) throw usageError('its manifest belongs to a different run');
   const own = process.env.AUTOMATE_ENV;
-  if (own && own !== data.env)
-    throw new AutomateError('usage', `it is for the environment ${data.env}, and this worker is only for ${own} (AUTOMATE_ENV)`);
+  if (own && own !== data.env) throw usageError(`it is for the environment ${data.env}, and this worker is only for ${own} (AUTOMATE_ENV)`);
   return data;
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
 import { pricesOf } from '../credits/prices.ts';
 import { UnitPassage } from '../engine/unit-passage.ts';
@@ -41,7 +41,7 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
   };
   const manifest = manifestOf(run, attempt !== undefined, { cacert });
   if (Buffer.byteLength(JSON.stringify(manifest)) > maxManifestBytes)
-    throw new AutomateError('usage', `expected a flow, columns and authorities of at most ${maxManifestBytes / 2 ** 20} MB for a queue`);
+    throw usageError(`expected a flow, columns and authorities of at most ${maxManifestBytes / 2 ** 20} MB for a queue`);
   const units: QueueUnits = new QueueUnits(queue, {
     ...{
       run: claim.run,

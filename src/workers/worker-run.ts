@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Attempt } from '../core/action.ts';
 import type { Event } from '../core/event.ts';
-import { AutomateError, Failure } from '../core/failure.ts';
+import { Failure, usageError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
 import { type FlowSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
@@ -62,7 +62,7 @@ export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing
   const messages: Messages = { redactor, say: () => undefined, warn: (message) => warn(redactor.text(message)) };
   const plan = await planOf(manifest);
   const need = needOf?.(plan);
-  if (need !== undefined) throw new AutomateError('usage', need);
+  if (need !== undefined) throw usageError(need);
   const release = await readDataFiles(plan);
   const { flow, env } = manifest;
   try {

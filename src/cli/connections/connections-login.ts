@@ -1,7 +1,7 @@
 import { logInToApi, loginAuthOf } from '../../connections/http-login.ts';
 import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { AutomateError } from '../../core/failure.ts';
+import { type AutomateError, usageError } from '../../core/failure.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type McpConnection } from '../../core/tools.ts';
@@ -48,7 +48,7 @@ async function namedConnection(name: string, { flow, ...options }: LoginCommandO
   const plan = await loadFlow(flow, { ...options, allowHttp, textCells: false });
   const found = plan.credentials.flatMap(({ login }) => login?.connection ?? []).find((one) => one.name === name);
   if (found) return found;
-  throw new AutomateError('usage', `no node of ${shellWord(flow)} uses a connection "${name}" that needs a login`);
+  throw usageError(`no node of ${shellWord(flow)} uses a connection "${name}" that needs a login`);
 }
 
 function logsIn({ server }: McpConnection): boolean {
@@ -56,5 +56,5 @@ function logsIn({ server }: McpConnection): boolean {
 }
 
 function noLogin(name: string): AutomateError {
-  return new AutomateError('usage', `"${name}" needs no login: its auth is not of type oauth2_authorization_code`);
+  return usageError(`"${name}" needs no login: its auth is not of type oauth2_authorization_code`);
 }

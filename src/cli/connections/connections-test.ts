@@ -3,7 +3,7 @@ import { type AskingOptions, askServer, cacheToolServer, nodeText } from '../../
 import { excerpt } from '../../core/answer/response.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { durationText } from '../../core/duration.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { Failure, usageError } from '../../core/failure.ts';
 import { creditsText } from '../../core/text/number.ts';
 import { escapedControls } from '../../core/text/quoted-word.ts';
 import { didYouMean, listedNames } from '../../core/text/suggest.ts';
@@ -11,7 +11,7 @@ import type { McpConnection, Tool } from '../../core/tools.ts';
 import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { versionText } from '../show/request.ts';
 import { printServer, serverText, toolsText, toolText } from '../show/tools.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 
 interface ConnectionTestOptions extends AskingOptions {
   readonly path?: string;
@@ -57,17 +57,14 @@ export async function toolsCommand(
 ): Promise<undefined> {
   const connection = await loadConnection(name, options.allowHttp ?? false);
   if (connection.type !== 'mcp') {
-    throw new AutomateError(
-      'usage',
-      `"${name}" is a connection of type ${connection.type}; expected one of type mcp, because only MCP servers have tools`,
-    );
+    throw usageError(`"${name}" is a connection of type ${connection.type}; expected one of type mcp, because only MCP servers have tools`);
   }
   const server = await askServer(connection, options, terminal);
   await cacheToolServer(name, findSaved(name), server, terminal);
   const tools = wanted === undefined ? server.tools : [findTool(name, wanted, server.tools)];
   if (options.json) {
     const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));
-    await terminal.print(escapedControls(JSON.stringify(wanted === undefined ? listed : listed[0], null, 2)));
+    await terminal.print(escapedControls(indentedJson(wanted === undefined ? listed : listed[0])));
     return;
   }
   if (wanted === undefined) terminal.say(serverText(server));
@@ -78,8 +75,7 @@ function findTool(connection: string, wanted: string, tools: readonly Tool[]): T
   const tool = tools.find(({ name }) => name === wanted);
   if (tool) return tool;
   const names = tools.map(({ name }) => excerpt(name, 80));
-  throw new AutomateError(
-    'usage',
+  throw usageError(
     `the server of "${connection}" has no tool "${wanted}"${didYouMean(wanted, names) || `; it has ${listedNames(names) || 'none'}`}`,
   );
 }

@@ -8,7 +8,7 @@ import type { MadeKey } from '../../serve/store/keys.ts';
 import { lastServer } from '../../serve/store/links.ts';
 import { keyRows, keyText, momentText, rightsText, type ShownKey, shownKeyJson } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 import type { ChangeOptions, CreateOptions, RotateOptions } from './keys-options.ts';
 import { readingKeys, type StoredKeys, withKey, withKeys } from './stored-keys.ts';
 
@@ -47,13 +47,13 @@ export async function changeCommand(name: string, options: ChangeOptions, termin
     rate,
   });
   const key = withKey(name, ({ keys }) => keys.change(name, changes));
-  if (json) await terminal.print(JSON.stringify(apiKeyJson(key), null, 2));
+  if (json) await terminal.print(indentedJson(apiKeyJson(key)));
   terminal.say(`the key "${key.name}" now ${rightsText(key)}`);
   warnOfFlows(changes.flows ?? [], terminal);
 }
 
 function printValue({ key, value }: MadeKey, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<void> {
-  return terminal.print(json ? JSON.stringify(apiKeyJson(key, value), null, 2) : value);
+  return terminal.print(json ? indentedJson(apiKeyJson(key, value)) : value);
 }
 
 function sayOnce(terminal: Terminal): void {
@@ -74,14 +74,7 @@ export async function listKeys(options: { readonly all?: boolean; readonly json?
   const nowMs = Date.now();
   const all = readingKeys((stored) => shownKeys(stored, stored.keys.list())) ?? [];
   const shown = options.all ? all : all.filter(({ key }) => keyState(key, nowMs) === 'living');
-  if (options.json)
-    await terminal.print(
-      JSON.stringify(
-        shown.map((key) => shownKeyJson(key, nowMs)),
-        null,
-        2,
-      ),
-    );
+  if (options.json) await terminal.print(indentedJson(shown.map((key) => shownKeyJson(key, nowMs))));
   else if (shown.length > 0) await terminal.print(tableText(keyRows(shown, { nowMs, withState: options.all ?? false })).join('\n'));
   else terminal.say(emptyText(all.length));
 }
@@ -93,7 +86,7 @@ function emptyText(ended: number): string {
 
 export async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const [shown] = withKey(name, (stored) => shownKeys(stored, [stored.keys.find(name)])) as [ShownKey];
-  await terminal.print(json ? JSON.stringify(shownKeyJson(shown, Date.now()), null, 2) : keyText(shown, Date.now()));
+  await terminal.print(json ? indentedJson(shownKeyJson(shown, Date.now())) : keyText(shown, Date.now()));
 }
 
 export async function revokeCommand(

@@ -24,7 +24,7 @@ import { inputLabel } from '../../records/inputs.ts';
 import { writeSummary } from '../../report/report-file.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { requestText } from '../show/request.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 import type { GivenRun } from './run-options.ts';
 
 interface DryRun {
@@ -281,7 +281,7 @@ function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unch
     ms: time ? Math.round(time.ms) : 0,
     requests: requests.map((request) => requestText(request).join('\n')),
   };
-  return `${JSON.stringify(plan, null, 2)}\n`;
+  return `${indentedJson(plan)}\n`;
 }
 
 function rangeJson({ least, expected, most }: Range) {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { durationText } from '../../core/duration.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { AutomateError, Failure, usageError } from '../../core/failure.ts';
 import { type NoticeTarget, noticeTargets, type RunOutcome, usualConditions } from '../../core/notice.ts';
 import { isLoopback, targetOf } from '../../core/template/url.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
@@ -141,7 +141,7 @@ function inEnvironment(text = ''): readonly NoticeTarget[] {
     .filter((word) => word !== '')
     .reduce<readonly NoticeTarget[]>((targets, word) => {
       const parsed = noticeTargets.parse(word, targets);
-      if (!parsed) throw new AutomateError('usage', `AUTOMATE_NOTIFY: expected ${noticeTargets.expected}, found ${word}`);
+      if (!parsed) throw usageError(`AUTOMATE_NOTIFY: expected ${noticeTargets.expected}, found ${word}`);
       return parsed;
     }, []);
 }
@@ -250,7 +250,7 @@ function noticeJson({ label, exitCode, ms, view }: RunNotice): string {
 
 export async function notifyCommand(target: string, options: NoticeOptions, terminal: Terminal): Promise<number> {
   const notify = noticeTargets.parse(target);
-  if (!notify) throw new AutomateError('usage', `expected ${noticeTargets.expected}, found ${target}`);
+  if (!notify) throw usageError(`expected ${noticeTargets.expected}, found ${target}`);
   const notices = await Notices.open({ ...options, notify }, terminal);
   if (!notices || notices.isEmpty) return exitCodes.credential;
   if (!(await notices.test())) return exitCodes.problemsFound;

@@ -1,4 +1,4 @@
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, usageError } from '../../core/failure.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { loadSecrets } from '../../credentials/flow-secrets.ts';
 import { statesPrice } from '../../credits/prices.ts';
@@ -29,7 +29,7 @@ import type { NoticeOptions, Notices } from './notices.ts';
 import type { PartOfRun, RunWatcher, ShowRun } from './pilot.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
-import { type GivenRun, type GivenRunOptions, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
+import { type GivenRun, type GivenRunOptions, refuse, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
 import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
@@ -195,8 +195,8 @@ class Follower {
 
 async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal): Promise<number> {
   const { flow, options } = written;
-  if (options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
-  if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
+  if (options.resume) throw usageError('--dry-run plans a run from its beginning: leave --resume out');
+  if (options.report !== undefined) throw usageError('--dry-run has no report: leave --report out');
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
   const source = await openFlowInput(plan, flow, options);
@@ -249,7 +249,7 @@ function refuseWithoutAnswers({ steps }: Plan, { replay }: GivenRun, { out }: Ou
   const asks = allSteps(steps).some(({ node: { action } }) => action && !action.lookup?.isLocal);
   if (!replay || statOf(path) || !asks) return;
   const advice = 'run the flow once with --keep-answers, or give the output of such a run with --out';
-  throw new AutomateError('usage', `--replay sends nothing, and no answers are kept: there is no ${path}\n${advice}`);
+  throw usageError(`--replay sends nothing, and no answers are kept: there is no ${path}\n${advice}`);
 }
 
 /** Sets what --update implies. The old files are replaced at the end. With --replace, every record is run and no rows are reused. */
@@ -261,9 +261,6 @@ function updating({ plan, written }: { readonly plan: Plan; readonly written: Wr
 
 function refuseUpdate(options: GivenRun, files: OutputPlan): void {
   const { update, maxAge, noInput, unordered, limit, skip, force } = options;
-  const refuse = (message: string) => {
-    throw new AutomateError('usage', message);
-  };
   refuseGone(options);
   if (!update) {
     if (maxAge !== undefined) refuse('--max-age works only with --update: add --update, or leave --max-age out');
@@ -284,9 +281,6 @@ function refuseUpdate(options: GivenRun, files: OutputPlan): void {
 }
 
 function refuseGone({ update, gone, goneKey, maxGone, noInput }: GivenRun): void {
-  const refuse = (message: string) => {
-    throw new AutomateError('usage', message);
-  };
   for (const [option, value] of Object.entries({ '--gone-key': goneKey, '--max-gone': maxGone }))
     if (gone === undefined && value !== undefined) refuse(`${option} works only with --gone: add --gone FILE, or leave ${option} out`);
   if (gone === undefined) return;
@@ -302,9 +296,6 @@ function refuseGone({ update, gone, goneKey, maxGone, noInput }: GivenRun): void
 function refuseConflicts(options: GivenRun, files: OutputPlan): void {
   refuseUpdate(options, files);
   const { resume, replace, force } = options;
-  const refuse = (message: string) => {
-    throw new AutomateError('usage', message);
-  };
   if (resume && !files.isStreamed && !canResume(files))
     refuse(
       `--resume needs an output to which rows can be added: the workbook ${files.out} is written all at once, at the end of a run\nfor a long run write CSV: --out FILE.csv`,

@@ -1,7 +1,7 @@
 import type { ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { AutomateError, type Failure } from '../../core/failure.ts';
+import { AutomateError, type Failure, usageError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -90,8 +90,7 @@ function refuseCurl({ id, node: { action } }: Step): void {
   const { isLocal = false, dataFile } = action?.lookup ?? {};
   const source = dataFile === undefined ? embedded : `the file ${dataFile}`;
   const reason = action?.tool ? 'calls an MCP tool, which curl cannot do' : `is answered by ${source}, and sends nothing`;
-  if (action?.tool || isLocal)
-    throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or use --json`);
+  if (action?.tool || isLocal) throw usageError(`--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or use --json`);
 }
 
 function setNames({ set }: WithInputs<TestRequestOptions>): string[] {

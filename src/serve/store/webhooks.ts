@@ -1,5 +1,5 @@
 import type Database from 'libsql';
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import type { ServerDatabase } from './database.ts';
 
 export interface Webhook {
@@ -68,7 +68,7 @@ export class WebhookStore {
   /** Throws an AutomateError (`usage`) if there is already a webhook with this name. */
   refuseTaken(name: string): void {
     if (this.all().some((webhook) => webhook.name === name))
-      throw new AutomateError('usage', `there is a webhook "${name}" already\nremove it first: automate webhooks remove ${name}`);
+      throw usageError(`there is a webhook "${name}" already\nremove it first: automate webhooks remove ${name}`);
   }
 
   /** Ordered by name. */
@@ -82,7 +82,7 @@ export class WebhookStore {
   find(name: string): Webhook {
     const found = this.all().find((webhook) => webhook.name === name);
     if (found) return found;
-    throw new AutomateError('usage', `there is no webhook "${name}"\nlist them: automate webhooks list`);
+    throw usageError(`there is no webhook "${name}"\nlist them: automate webhooks list`);
   }
 
   remove(name: string): void {
