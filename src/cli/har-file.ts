@@ -10,7 +10,7 @@ import { readJsonFile, shownUrl } from './source-file.ts';
 /** Throws an AutomateError (`input`) if the file is not a recording. */
 export async function readHarFile(file: string): Promise<Har> {
   const smaller = 'empty the list of requests in the browser, repeat only the steps that you need, and export again';
-  return readHar(await readJsonFile({ file, kind: 'a HAR file', smaller }), file);
+  return readHar(await readJsonFile(file, 'a HAR file', smaller), file);
 }
 
 /** Throws an AutomateError (`usage`) if there is no such entry, or if a flow cannot send its request. */

@@ -51,15 +51,11 @@ export async function mcpCommand(dir: string, options: McpCommandOptions, termin
     return;
   }
   greet(dir, list, terminal);
-  await serveFlows(flows, sharedParts(dir, options, terminal), { terminal, sayProblems: problemSayer(terminal) });
+  await serveFlows(flows, sharedParts(dir, options, terminal), terminal);
 }
 
-interface ServerTerminal {
-  readonly terminal: Terminal;
-  sayProblems(list: FlowList): void;
-}
-
-async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sayProblems }: ServerTerminal): Promise<void> {
+async function serveFlows(flows: FlowFolder, shared: SharedParts, terminal: Terminal): Promise<void> {
+  const sayProblems = problemSayer(terminal);
   const calls = new FlowCalls(shared, performance.now.bind(performance));
   const toolbox = new FlowTools<undefined>({
     flows,

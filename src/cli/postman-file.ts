@@ -13,7 +13,7 @@ import { readJsonFile, shownUrl } from './source-file.ts';
 /** Throws an AutomateError (`input`) if the file is not a collection. */
 export async function readCollectionFile(file: string): Promise<Collection> {
   const smaller = 'export only the folder that you need: duplicate it into a collection of its own';
-  return readCollection(await readJsonFile({ file, kind: 'a Postman collection', smaller }), file);
+  return readCollection(await readJsonFile(file, 'a Postman collection', smaller), file);
 }
 
 /** Throws an AutomateError (`usage`) if no request or more than one has this name. */

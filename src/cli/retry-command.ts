@@ -32,7 +32,7 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   }
   const format = formatOfPath(out);
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
-  return withSignals({ label: out, options }, terminal, async (start) => {
+  return withSignals(out, options, terminal, async (start) => {
     const { wasComplete, unfinished } = await endComplete(out);
     const list = await readFailedList(out).catch((error: unknown) => {
       throw detailsOf(error, 'update-refused') ? notRetriable(out, (error as Error).message, 'output-exists') : error;
@@ -64,14 +64,11 @@ function noFailedList(out: string): AutomateError {
   return notRetriable(out, `${out} has no failed records to retry${statOf(truthPath(out)) ? '' : `: there is no ${truthPath(out)}`}`);
 }
 
-interface EarlierRun {
-  /** True if it was interrupted while its files were being moved into place: they are there now. */
-  readonly wasComplete: boolean;
-  readonly unfinished: Identity | undefined;
-}
-
-/** Throws an AutomateError (`output-exists`) if a run, not a retry, is unfinished. */
-async function endComplete(out: string): Promise<EarlierRun> {
+/**
+ * `wasComplete` is true if the run was interrupted while its files were being moved into place: they are there now. Throws an AutomateError
+ * (`output-exists`) if a run, not a retry, is unfinished.
+ */
+async function endComplete(out: string): Promise<{ readonly wasComplete: boolean; readonly unfinished: Identity | undefined }> {
   const lock = takeLock(realFile(out), 'out');
   try {
     const { state, journal } = await findOutput(out);

@@ -115,7 +115,7 @@ export async function loadSecretsOf(
       options.offline(problemAt(use, offlineProblem(use.name)));
       continue;
     }
-    const problem = problemOfUse(use, finding, { store, login: logins.get(use.name) });
+    const problem = problemOfUse(use, finding, store, logins.get(use.name));
     if (problem) addOnce(problems, problemAt(use, problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
@@ -190,12 +190,12 @@ function addOnce(problems: Problem[], problem: Problem): void {
 
 const pairExpected = 'expected username:password, found no ":"\nor write the user name into auth, as in username: ada';
 
-interface UseContext {
-  readonly store: CredentialStore | undefined;
-  readonly login: LoginPlace | undefined;
-}
-
-function problemOfUse(use: CredentialUse, finding: Finding | undefined, { store, login }: UseContext): CodedMessage | undefined {
+function problemOfUse(
+  use: CredentialUse,
+  finding: Finding | undefined,
+  store: CredentialStore | undefined,
+  login: LoginPlace | undefined,
+): CodedMessage | undefined {
   if (finding === undefined) return login ? missingLogin(use.name, login, store) : missingCredential(use.name, store);
   if ('problem' in finding) return finding.problem;
   const found = 'secret' in finding ? finding.secret : finding.command;

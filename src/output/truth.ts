@@ -32,18 +32,13 @@ export interface CompleteRun {
   readonly identity: Identity;
   readonly counts: CompleteCounts;
   /** `errors` is undefined if no record failed or if there is no errors file. */
-  readonly files: { readonly out: Written; readonly errors?: FileContent };
+  readonly files: { readonly out: Written; readonly errors?: Written & { readonly path: string } };
 }
 
 export interface CompleteCounts {
   readonly written: number;
   readonly failed: number;
   readonly filtered?: number;
-}
-
-/** The absolute path of a file and a description of its content. */
-interface FileContent extends Written {
-  readonly path: string;
 }
 
 /** Describes the rows of one record in an output, but does not contain their values. */

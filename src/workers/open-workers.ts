@@ -11,11 +11,6 @@ import { manifestOf, sharedRowsOf } from './manifest.ts';
 import { Children } from './processes/children.ts';
 import { Pool } from './processes/pool.ts';
 
-/** `shared` are the child processes that all runs share. */
-interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn'> {
-  readonly shared: Children | undefined;
-}
-
 /** Serves one run, or all runs of a server. `paused` is called when a child reports a pause of a gate (the rate limiter of an API). */
 export function startChildren(children: number, clock: Clock, paused?: (gate: string, waitMs: number) => void): Children {
   const command = [...process.execArgv, programPath(), childArgument];
@@ -23,7 +18,12 @@ export function startChildren(children: number, clock: Clock, paused?: (gate: st
 }
 
 /** `shared` are the child processes that all runs of this process share, or undefined to start new ones. */
-export async function openWorkers(run: OpenRun, count: number, { attempt, warn, shared }: ChildrenFollower): Promise<Workers> {
+export async function openWorkers(
+  run: OpenRun,
+  count: number,
+  { attempt, warn }: Pick<WorkerFollower, 'attempt' | 'warn'>,
+  shared: Children | undefined,
+): Promise<Workers> {
   const { session, source, request } = run;
   const { ports, ledger } = session;
   const { folder, reserved } = await filesOf(run);

@@ -9,17 +9,12 @@ import { asksPublicServer, processNeed, queueNeed, refuseWorkers } from './manif
 import type { OpenQueue, QueueOptions } from './open-queue.ts';
 import type { Children } from './processes/children.ts';
 
-/** A run opens its own queue or child processes for those that are undefined. */
-interface SharedWorkers {
-  readonly queue?: OpenQueue;
-  readonly children?: Children;
-}
-
 /** Opens the workers of one run, in child processes or over a queue. Loads the code for them only if the run's options ask for workers. */
 export class WorkersOfRun implements WorkerOpener {
   #queue: OpenQueue | undefined;
 
-  constructor(private readonly shared: SharedWorkers = {}) {}
+  /** A run opens its own queue or child processes for those that are undefined. */
+  constructor(private readonly shared: { readonly queue?: OpenQueue; readonly children?: Children } = {}) {}
 
   async prepare({ plan, options }: Pick<RunRequest, 'plan' | 'options'>, messages: Messages): Promise<void> {
     refuseWorkers(plan, options);
@@ -40,7 +35,7 @@ export class WorkersOfRun implements WorkerOpener {
     const { openWorkers } = await import('./open-workers.ts');
     const isPublic = asksPublicServer(run.request.plan);
     if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
-    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn, shared: this.shared.children });
+    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn }, this.shared.children);
   }
 
   async close(): Promise<void> {

@@ -33,7 +33,7 @@ import { type GivenRun, type GivenRunOptions, refuse, refuseAnswers, refuseWorke
 import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
-  return withSignals({ label: given.flow, options: given.options }, terminal, async (start) => {
+  return withSignals(given.flow, given.options, terminal, async (start) => {
     const pilot = given.options.pilot === undefined ? undefined : await import('./pilot.ts');
     pilot?.refusePilot(given.options);
     const { plan, written } = updating(await planRun(given, terminal));
@@ -49,15 +49,13 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
 
 type StartRun = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
-interface SignalledRun {
-  /** The flow or, in a retry, the output. */
-  readonly label: string;
-  readonly options: NoticeOptions & { readonly dryRun?: boolean };
-}
-
-/** Until the run sends requests, a signal ends the process. After that, a signal stops the run. At the end, notices are sent. */
+/**
+ * Until the run sends requests, a signal ends the process. After that, a signal stops the run. At the end, notices are sent. `label` is the
+ * flow or, in a retry, the output.
+ */
 export async function withSignals(
-  { label, options }: SignalledRun,
+  label: string,
+  options: NoticeOptions & { readonly dryRun?: boolean },
   terminal: Terminal,
   act: (start: StartRun) => Promise<number>,
 ): Promise<number> {

@@ -10,11 +10,6 @@ interface RateState {
   readonly resetS: number;
 }
 
-/** The decision whether a request is allowed, and the state of the rate limit after it. */
-interface RateTurn extends RateState {
-  readonly isAllowed: boolean;
-}
-
 interface TokenBucket {
   /** Number of requests that may be sent now. It grows continuously, so it can be a fraction. */
   tokens: number;
@@ -33,7 +28,7 @@ export class RequestRates {
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
-  take(key: Pick<ApiKey, 'id' | 'rate'>): RateTurn {
+  take(key: Pick<ApiKey, 'id' | 'rate'>): RateState & { readonly isAllowed: boolean } {
     const bucket = this.#bucketOf(key);
     const isAllowed = bucket.tokens >= 1;
     if (isAllowed) bucket.tokens--;

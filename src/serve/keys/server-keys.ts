@@ -34,8 +34,7 @@ export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: 
     }
   };
   const store = new KeyStore(database, clock.wallNow);
-  const source = { state: () => database.state(), list: () => store.list(), values: () => store.values() };
-  const directory = new KeyDirectory(source, clock);
+  const directory = new KeyDirectory(store, clock);
   const audit = new AuditStore(database, clock.wallNow);
   const usageStore = new UsageStore(database);
   const usage = new UsageCounter(usageStore, clock);
@@ -65,10 +64,6 @@ export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: 
   };
 }
 
-interface UsageTarget {
-  add(counts: readonly KeyUsage[]): void;
-}
-
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
@@ -82,7 +77,7 @@ export class UsageCounter {
   #day = { name: '', number: -1 };
 
   constructor(
-    readonly target: UsageTarget,
+    readonly target: Pick<UsageStore, 'add'>,
     readonly clock: KeyClock,
   ) {
     this.#writtenMs = clock.now();

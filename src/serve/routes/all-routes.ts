@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
-import { type Month, monthOf } from '../../credits/book.ts';
+import { monthOf } from '../../credits/book.ts';
 import { withBook } from '../../credits/holds.ts';
 import { restOf } from '../../credits/rest.ts';
 import { addRoutes } from '../app.ts';
@@ -17,7 +17,10 @@ import { addKeyDoor, callerOfKey } from './key-door.ts';
 import { addUiRoutes, type UiOptions } from './ui.ts';
 import { addFlowRoutes } from './v1.ts';
 
-interface RoutesOptions extends HealthOptions {
+interface RoutesOptions {
+  isStopping(): boolean;
+  /** True while the server's queue in Redis cannot be reached. */
+  isQueueAway(): boolean;
   readonly home: string;
   readonly sessions: UiOptions;
   readonly page: PageOptions | undefined;
@@ -46,14 +49,8 @@ export async function addAllRoutes(app: FastifyInstance, server: Server, options
   addPageFiles(app, page.files);
 }
 
-interface HealthOptions {
-  isStopping(): boolean;
-  /** True while the server's queue in Redis cannot be reached. */
-  isQueueAway(): boolean;
-}
-
 /** Adds the routes that need neither a key nor a session. They report the health of the server. */
-function addOpenRoutes(app: FastifyInstance, { isStopping, isQueueAway }: HealthOptions): void {
+function addOpenRoutes(app: FastifyInstance, { isStopping, isQueueAway }: Pick<RoutesOptions, 'isStopping' | 'isQueueAway'>): void {
   const hidden = { hide: true } as object;
   addRoutes(app, '/healthz', { GET: { schema: hidden, handler: async () => ({ status: 'ok' }) } });
   addRoutes(app, '/readyz', {
@@ -95,21 +92,15 @@ function addUsageRoute(app: FastifyInstance, server: Server, home: string): void
         const key = callerOfKey(request).key as LetInKey;
         const month = monthOf(Date.now());
         const { requests, records, credits } = server.usageOf(key.id, month.name);
-        const figures = { requests, records, ...creditsOf({ key, month, home }, credits) };
+        const figures = { requests, records, ...creditsOf(home, month.name, key, credits) };
         return { month: month.name, ...figures, resets_at: new Date(month.endMs).toISOString() };
       },
     },
   });
 }
 
-interface AskedUsage {
-  readonly key: LetInKey;
-  readonly month: Month;
-  readonly home: string;
-}
-
 /** The larger of ledger and server counts: the ledger records calls late, and a crash can lose counts. */
-function creditsOf({ key, month: { name: month }, home }: AskedUsage, counted: number) {
+function creditsOf(home: string, month: string, key: LetInKey, counted: number) {
   return withBook({ home, wallNow: Date.now }, (book) => {
     const own = book.spent(month).filter((spent) => spent.key === key.id);
     const all = restOf(book, 'allowance', { month, key });

@@ -56,7 +56,7 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
   const caller = callerOf(request);
   const flow = await seenFlow(server, caller, request);
   const waitS = preferredWait(request, 0);
-  const { run, isReplayed } = await newRun(server, { request, flow, caller });
+  const { run, isReplayed } = await newRun(server, request, flow, caller);
   if (isReplayed) reply.header('idempotency-replayed', 'true');
   else server.audit(caller, request, 'run.start', run.id);
   if (waitS !== undefined) {
@@ -69,18 +69,12 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
     .send(run.json(base));
 }
 
-interface AskedRun {
-  readonly request: FastifyRequest;
-  readonly flow: SeenFlow;
-  readonly caller: Caller;
-}
-
 interface RunRequestBody {
   readonly run: ServedRun;
   readonly isReplayed: boolean;
 }
 
-async function newRun(server: Server, { request, flow, caller }: AskedRun): Promise<RunRequestBody> {
+async function newRun(server: Server, request: FastifyRequest, flow: SeenFlow, caller: Caller): Promise<RunRequestBody> {
   const body = bodyFormat(request.headers);
   const options = givenOptions(request, body);
   const { out } = request.query as { readonly out?: StoredRun['format'] };

@@ -80,7 +80,7 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
   addFiles(app, server, { base, callerOf }, runOf);
   addRows(app, base, runOf);
   addReport(app, base, runOf);
-  addActions(app, server, { base, callerOf }, { runOf, ownRunOf });
+  addActions(app, server, { base, callerOf }, runOf, ownRunOf);
 }
 
 type FindRun = (request: FastifyRequest) => ServedRun;
@@ -203,12 +203,7 @@ function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
 
 const resumeQuery = z.strictObject({ charge: z.literal('me').optional() });
 
-interface FoundRuns {
-  readonly runOf: FindRun;
-  readonly ownRunOf: FindRun;
-}
-
-function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, { runOf, ownRunOf }: FoundRuns): void {
+function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, runOf: FindRun, ownRunOf: FindRun): void {
   addRoutes(app, `${base}/runs/:id/stop`, {
     POST: {
       config: { scopes: ['run'] },

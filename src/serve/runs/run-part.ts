@@ -36,15 +36,8 @@ export interface EndedPart {
 /** Time in ms that records in progress have to finish after a stop. */
 const graceMs = 10_000;
 
-interface PartListeners {
-  readonly events: RunEvents;
-  readonly space: RunSpace;
-}
-
 /** A part of a run that has not ended. It lasts from the start or the resumption of the run. */
 export class RunPart {
-  readonly #events: RunEvents;
-  readonly space: RunSpace;
   readonly #messages = createMessages();
   #run: OpenRun | undefined;
   #handle: RunHandle | undefined;
@@ -57,11 +50,9 @@ export class RunPart {
     private readonly stored: StoredRun,
     private readonly folder: RunFolder,
     private readonly shared: SharedParts,
-    { events, space }: PartListeners,
-  ) {
-    this.space = space;
-    this.#events = events;
-  }
+    private readonly events: RunEvents,
+    readonly space: RunSpace,
+  ) {}
 
   /** Processes the records until the run ends or is stopped. */
   async run(): Promise<EndedPart> {
@@ -212,7 +203,7 @@ export class RunPart {
   #report(event: Event): void {
     if (event.type !== 'record-failed') return;
     const { record, node = null, class: kind, status = null, attempts } = event;
-    this.#events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(messageForClient(event)), attempts });
+    this.events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(messageForClient(event)), attempts });
   }
 
   #ended({ ending, exitCode, reason, error }: RunResult): EndedPart {

@@ -5,7 +5,7 @@ import { journalPath, readJournal } from '../../output/journal/journal.ts';
 import type { SharedParts } from '../../run/flow-runtime.ts';
 import type { Caller, LetInKey } from '../caller.ts';
 import { ProblemResponse } from '../problem.ts';
-import { DiskSpace, type Reservation } from './disk-space.ts';
+import { DiskSpace } from './disk-space.ts';
 import { nextPayer, storedKey } from './paying.ts';
 import { figuresOnDisk, newRunId, RunFolder, readRuns } from './run-folder.ts';
 import { ServedRun, type WorkOfRun } from './served-run.ts';
@@ -31,12 +31,6 @@ const maxCrashes = 3;
 const stoppedText = 'it was stopped';
 
 const notEnded = { ending: null, exitCode: null, reason: null, endedAt: null, resumable: false };
-
-interface NewFolder {
-  readonly id: string;
-  readonly folder: RunFolder;
-  readonly space: Reservation;
-}
 
 interface RunListener {
   /** Returns the size in bytes of the stored responses, which share the disk space with the runs. */
@@ -105,7 +99,7 @@ export class Runs {
    * Returns the folder for a run whose input is about to arrive, and reserves disk space for it. Throws a Problem: `stopping` if the server
    * is ending, `queue-full` if too many runs wait, `disk-full` if there is not enough space.
    */
-  async newFolder(key: LetInKey | undefined, bytes: number): Promise<NewFolder> {
+  async newFolder(key: LetInKey | undefined, bytes: number) {
     if (this.#isStopping) throw stopping();
     this.#refuseFull(key?.id ?? '');
     const space = await this.space.reserve(bytes, true);

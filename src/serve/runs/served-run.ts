@@ -99,7 +99,7 @@ export class ServedRun {
       if (this.stored.state === 'running') this.move('stopping');
       part.stopFull();
     });
-    const part = new RunPart(this.stored, this.folder, shared, { events: this.events, space });
+    const part = new RunPart(this.stored, this.folder, shared, this.events, space);
     this.#part = part;
     const startedAt = this.stored.startedAt ?? new Date().toISOString();
     this.move('running', { startedAt, parts: this.stored.parts + 1 });

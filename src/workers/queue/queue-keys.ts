@@ -60,18 +60,12 @@ const minKeyLength = 16;
 const wayOut = `make one: openssl rand -base64 24
 set AUTOMATE_QUEUE_KEY to it for every run, worker and server of the queue, or AUTOMATE_QUEUE_KEY_FILE to the name of a file with it`;
 
-/** The caller has to mask these in all output. */
-interface QueueSecrets {
-  /** The key that encrypts the data in Redis, and proves that work for the queue's workers comes from somebody who may give it. */
-  readonly key: string;
-  readonly password: string | undefined;
-}
-
 /**
- * Reads a queue's secrets from environment variables, or from the files that environment variables name. Throws an AutomateError
- * (`credential`) if a secret cannot be read or is set twice, or if the queue key is missing or could be guessed.
+ * Reads a queue's secrets from environment variables, or from the files that environment variables name. The caller has to mask them in all
+ * output. The key encrypts the data in Redis, and proves that work for the queue's workers comes from somebody who may give it. Throws an
+ * AutomateError (`credential`) if a secret cannot be read or is set twice, or if the queue key is missing or could be guessed.
  */
-export async function readQueueSecrets(environment: NodeJS.ProcessEnv): Promise<QueueSecrets> {
+export async function readQueueSecrets(environment: NodeJS.ProcessEnv) {
   const key = await readSecret('AUTOMATE_QUEUE_KEY', environment);
   const fault =
     key === undefined

@@ -35,7 +35,7 @@ interface QueueLinkOptions {
 export class QueueLink extends RunLink {
   /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
   readonly #nonce = randomBytes(16).toString('base64url');
-  readonly #questions = new Map<number, OpenQuestion>();
+  readonly #questions = new Map<number, { readonly question: QueueQuestion; resolve(value: unknown): void }>();
   #lastQuestion = 0;
   #seq = 0;
   #sending: Promise<void> = Promise.resolve();
@@ -122,11 +122,6 @@ export class QueueLink extends RunLink {
     }
     sent(results.filter((form) => !isPiece(form)));
   }
-}
-
-interface OpenQuestion {
-  readonly question: QueueQuestion;
-  resolve(value: unknown): void;
 }
 
 /** The worker then does not make the call, because the run continues without this worker. */
