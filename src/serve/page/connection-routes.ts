@@ -18,7 +18,7 @@ import { compileSavedConnection } from '../../flow/connections.ts';
 import { loadLibraries } from '../../run/flow-file.ts';
 import { findSaved, loadConnection, saveConnection } from '../../run/flow-folder.ts';
 import { messageForClient } from '../advice.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute, addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { isLoopback } from '../listening.ts';
 import { ProblemResponse } from '../problem.ts';
@@ -70,38 +70,32 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       },
     },
   });
-  addRoutes(app, '/ui/auth-types', { GET: { handler: async () => ({ types: shownAuthTypes() }) } });
-  addRoutes(app, '/ui/connections/tests', {
-    POST: {
-      schema: { body },
-      handler: async (request) => {
-        const given = request.body as ConnectionBody;
-        const test = await testNew(given, request, server);
-        unsaved = { body: hashOf(given), test };
-        return test.result;
-      },
+  addRoute(app, 'GET', '/ui/auth-types', { handler: async () => ({ types: shownAuthTypes() }) });
+  addRoute(app, 'POST', '/ui/connections/tests', {
+    schema: { body },
+    handler: async (request) => {
+      const given = request.body as ConnectionBody;
+      const test = await testNew(given, request, server);
+      unsaved = { body: hashOf(given), test };
+      return test.result;
     },
   });
-  addRoutes(app, '/ui/connections/:name/tests', {
-    POST: {
-      schema: { params },
-      handler: async (request) => {
-        const { name } = request.params as z.output<typeof params>;
-        const { result } = await resultOf(testSaved(savedName(name), server));
-        tested(name, result);
-        return result;
-      },
+  addRoute(app, 'POST', '/ui/connections/:name/tests', {
+    schema: { params },
+    handler: async (request) => {
+      const { name } = request.params as z.output<typeof params>;
+      const { result } = await resultOf(testSaved(savedName(name), server));
+      tested(name, result);
+      return result;
     },
   });
-  addRoutes(app, '/ui/connections/:name', {
-    DELETE: {
-      schema: { params },
-      handler: async (request, reply) => {
-        const name = savedName((request.params as z.output<typeof params>).name);
-        await removeConnection(name, createMessages());
-        server.audit(page, request, 'connection.remove', name);
-        return reply.code(204).send();
-      },
+  addRoute(app, 'DELETE', '/ui/connections/:name', {
+    schema: { params },
+    handler: async (request, reply) => {
+      const name = savedName((request.params as z.output<typeof params>).name);
+      await removeConnection(name, createMessages());
+      server.audit(page, request, 'connection.remove', name);
+      return reply.code(204).send();
     },
   });
 }

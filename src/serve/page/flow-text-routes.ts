@@ -12,7 +12,7 @@ import { writeDurably } from '../../files/state-file.ts';
 import { type MapText, nodeTexts, withMap } from '../../flow/map-text.ts';
 import { compileFlow } from '../../run/flow-file.ts';
 import type { ServedFlow } from '../../run/flow-folder.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { problemJson } from '../flow-json.ts';
 import { ProblemResponse } from '../problem.ts';
@@ -30,23 +30,19 @@ const page = new Caller(undefined);
 
 /** Saving a node's map changes only the map, and leaves the rest of the file the same, byte for byte. */
 export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
-  addRoutes(app, '/ui/flows/:flow/text', {
-    GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },
-  });
+  addRoute(app, 'GET', '/ui/flows/:flow/text', { handler: async (request) => editableText(await seenFlow(server, page, request)) });
   if (!edit) return;
   // Two saves never run at the same time. Otherwise both could start from the same text, and one change would be lost.
   let saved: Promise<unknown> = Promise.resolve();
-  addRoutes(app, '/ui/flows/:flow/nodes/:node/map', {
-    PUT: {
-      schema: { params: mapParams, body: mapBody },
-      handler: async (request, reply) => {
-        const flow = await seenFlow(server, page, request);
-        const save = saved.then(() => saveMap(server, flow, request));
-        saved = save.catch(() => undefined);
-        await save;
-        server.audit(page, request, 'map.save', flow.id);
-        return reply.code(204).send();
-      },
+  addRoute(app, 'PUT', '/ui/flows/:flow/nodes/:node/map', {
+    schema: { params: mapParams, body: mapBody },
+    handler: async (request, reply) => {
+      const flow = await seenFlow(server, page, request);
+      const save = saved.then(() => saveMap(server, flow, request));
+      saved = save.catch(() => undefined);
+      await save;
+      server.audit(page, request, 'map.save', flow.id);
+      return reply.code(204).send();
     },
   });
 }

@@ -11,7 +11,7 @@ import { heldCredits, withBook } from '../../credits/holds.ts';
 import { sums } from '../../credits/rest.ts';
 import { cachedServer } from '../../mcp/tool-cache.ts';
 import { loadNodeTypes } from '../../run/node-types.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { wholeNumber } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
@@ -23,24 +23,22 @@ import type { AuditRow, Billing, NodeLibrary, ServerInfo } from './page-shapes.t
 
 /** Adds the routes that only the web page uses. All of them need a session. */
 export function addPageRoutes(app: FastifyInstance, server: Server, options: PageOptions): void {
-  addRoutes(app, '/ui/server', {
-    GET: {
-      handler: async (request) => {
-        const { flows } = await server.flows.list();
-        return {
-          version,
-          folder: options.folder,
-          address: `${request.protocol}://${request.headers.host}`,
-          edit: options.edit,
-          flows: flows.length,
-          running: server.runs.all().filter(({ isOpen, stored }) => isOpen && stored.state !== 'queued').length,
-          connections: Object.keys(readConnections(process.env)).length,
-        } satisfies ServerInfo;
-      },
+  addRoute(app, 'GET', '/ui/server', {
+    handler: async (request) => {
+      const { flows } = await server.flows.list();
+      return {
+        version,
+        folder: options.folder,
+        address: `${request.protocol}://${request.headers.host}`,
+        edit: options.edit,
+        flows: flows.length,
+        running: server.runs.all().filter(({ isOpen, stored }) => isOpen && stored.state !== 'queued').length,
+        connections: Object.keys(readConnections(process.env)).length,
+      } satisfies ServerInfo;
     },
   });
-  addRoutes(app, '/ui/openapi.json', { GET: { handler: async () => app.swagger() } });
-  addRoutes(app, '/ui/library', { GET: { handler: async () => libraryOf() } });
+  addRoute(app, 'GET', '/ui/openapi.json', { handler: async () => app.swagger() });
+  addRoute(app, 'GET', '/ui/library', { handler: async () => libraryOf() });
   addKeyRoutes(app, server, options.home);
   addBillingRoutes(app, server, options);
   addAuditRoute(app, server);
@@ -54,20 +52,18 @@ const auditQuery = z.strictObject({ cursor: wholeNumber.optional() });
 
 /** The newest entry comes first. Entries contain the names of API keys instead of the ids. */
 function addAuditRoute(app: FastifyInstance, server: Server): void {
-  addRoutes(app, '/ui/audit', {
-    GET: {
-      schema: { querystring: auditQuery },
-      handler: async (request) => {
-        const { cursor } = request.query as z.output<typeof auditQuery>;
-        const { audit, store } = server.keys;
-        const lines = audit.read({ limit: perPage, before: cursor });
-        const names = keyNames(store.list());
-        const entries: AuditRow[] = lines.map(({ atMs, who, what, target, address, outcome }) => ({
-          ...{ time: new Date(atMs).toISOString(), who: names.get(who) ?? who, what },
-          ...{ on: names.get(target) ?? target, address, outcome },
-        }));
-        return { entries, next_cursor: lines.length < perPage ? null : String(lines.at(-1)?.id) };
-      },
+  addRoute(app, 'GET', '/ui/audit', {
+    schema: { querystring: auditQuery },
+    handler: async (request) => {
+      const { cursor } = request.query as z.output<typeof auditQuery>;
+      const { audit, store } = server.keys;
+      const lines = audit.read({ limit: perPage, before: cursor });
+      const names = keyNames(store.list());
+      const entries: AuditRow[] = lines.map(({ atMs, who, what, target, address, outcome }) => ({
+        ...{ time: new Date(atMs).toISOString(), who: names.get(who) ?? who, what },
+        ...{ on: names.get(target) ?? target, address, outcome },
+      }));
+      return { entries, next_cursor: lines.length < perPage ? null : String(lines.at(-1)?.id) };
     },
   });
 }
@@ -97,18 +93,16 @@ function connectionsOf(): NodeLibrary['connections'] {
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
 
 function addBillingRoutes(app: FastifyInstance, server: Server, { home, limits }: PageOptions): void {
-  addRoutes(app, '/ui/billing', {
-    GET: { handler: async () => withBook({ home, wallNow: Date.now }, (book) => billingOf(book, server, limits)) },
+  addRoute(app, 'GET', '/ui/billing', {
+    handler: async () => withBook({ home, wallNow: Date.now }, (book) => billingOf(book, server, limits)),
   });
-  addRoutes(app, '/ui/billing/allowance', {
-    PUT: {
-      schema: { body: allowanceBody },
-      handler: async (request, reply) => {
-        const { credits } = request.body as z.output<typeof allowanceBody>;
-        withBook({ home, wallNow: Date.now }, (book) => book.setLimit(credits ?? undefined));
-        server.audit(new Caller(undefined), request, 'allowance.set', credits === null ? 'unlimited' : String(credits));
-        return reply.code(204).send();
-      },
+  addRoute(app, 'PUT', '/ui/billing/allowance', {
+    schema: { body: allowanceBody },
+    handler: async (request, reply) => {
+      const { credits } = request.body as z.output<typeof allowanceBody>;
+      withBook({ home, wallNow: Date.now }, (book) => book.setLimit(credits ?? undefined));
+      server.audit(new Caller(undefined), request, 'allowance.set', credits === null ? 'unlimited' : String(credits));
+      return reply.code(204).send();
     },
   });
 }

@@ -4,7 +4,7 @@ import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { monthOf } from '../../credits/book.ts';
 import { withBook } from '../../credits/holds.ts';
 import { restOf } from '../../credits/rest.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
 import type { Hosts } from '../listening.ts';
 import { addOpenApi, addOpenApiRoute, addProblemPages } from '../openapi.ts';
@@ -52,16 +52,13 @@ export async function addAllRoutes(app: FastifyInstance, server: Server, options
 /** Adds the routes that need neither a key nor a session. They report the health of the server. */
 function addOpenRoutes(app: FastifyInstance, { isStopping, isQueueAway }: Pick<RoutesOptions, 'isStopping' | 'isQueueAway'>): void {
   const hidden = { hide: true } as object;
-  addRoutes(app, '/healthz', { GET: { schema: hidden, handler: async () => ({ status: 'ok' }) } });
-  addRoutes(app, '/readyz', {
-    GET: {
-      schema: hidden,
-      handler: async () => {
-        if (isStopping()) throw new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
-        if (isQueueAway())
-          throw new ProblemResponse('queue-away', 'the queue of the workers cannot be reached', {}, { 'retry-after': '10' });
-        return { status: 'ok' };
-      },
+  addRoute(app, 'GET', '/healthz', { schema: hidden, handler: async () => ({ status: 'ok' }) });
+  addRoute(app, 'GET', '/readyz', {
+    schema: hidden,
+    handler: async () => {
+      if (isStopping()) throw new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
+      if (isQueueAway()) throw new ProblemResponse('queue-away', 'the queue of the workers cannot be reached', {}, { 'retry-after': '10' });
+      return { status: 'ok' };
     },
   });
 }
@@ -85,16 +82,14 @@ const usageShape = z.object({
 });
 
 function addUsageRoute(app: FastifyInstance, server: Server, home: string): void {
-  addRoutes(app, '/v1/usage', {
-    GET: {
-      schema: { summary: 'The usage of this key in this month', response: { 200: usageShape } },
-      handler: async (request) => {
-        const key = callerOfKey(request).key as LetInKey;
-        const month = monthOf(Date.now());
-        const { requests, records, credits } = server.usageOf(key.id, month.name);
-        const figures = { requests, records, ...creditsOf(home, month.name, key, credits) };
-        return { month: month.name, ...figures, resets_at: new Date(month.endMs).toISOString() };
-      },
+  addRoute(app, 'GET', '/v1/usage', {
+    schema: { summary: 'The usage of this key in this month', response: { 200: usageShape } },
+    handler: async (request) => {
+      const key = callerOfKey(request).key as LetInKey;
+      const month = monthOf(Date.now());
+      const { requests, records, credits } = server.usageOf(key.id, month.name);
+      const figures = { requests, records, ...creditsOf(home, month.name, key, credits) };
+      return { month: month.name, ...figures, resets_at: new Date(month.endMs).toISOString() };
     },
   });
 }

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { type OptionType, optionsWith, runOptions } from '../../core/run-options.ts';
 import { textKinds } from '../../records/formats.ts';
 import { fieldName } from '../advice.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { queryWithVariables, variablesIn } from '../flow-variables.ts';
 import type { NamedRequest } from '../idempotency.ts';
@@ -42,12 +42,10 @@ export function acceptBodies(app: FastifyInstance): void {
 export function addNewRunRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (uploads) => {
     acceptBodies(uploads);
-    addRoutes(uploads, `${base}/flows/:flow/runs`, {
-      POST: {
-        config: { scopes: ['run'], takes: uploadTypes, headers: ['Idempotency-Key', 'Prefer', 'Content-Encoding'] },
-        schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
-        handler: (request, reply) => postRun(server, { base, callerOf }, request, reply),
-      },
+    addRoute(uploads, 'POST', `${base}/flows/:flow/runs`, {
+      config: { scopes: ['run'], takes: uploadTypes, headers: ['Idempotency-Key', 'Prefer', 'Content-Encoding'] },
+      schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
+      handler: (request, reply) => postRun(server, { base, callerOf }, request, reply),
     });
   });
 }
