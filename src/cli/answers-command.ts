@@ -35,7 +35,9 @@ export async function clearCommand(out: string, { older }: { readonly older?: nu
   if (!statOf(path)) noneOf(out);
   const lock = takeLock(realFile(out), 'out');
   try {
-    terminal.say(await (older === undefined ? clearAll(path) : clearOlder(path, Date.now() - older)));
+    terminal.say(
+      await (older === undefined ? clearAll(path) : deletedText(await use(path, (database) => database.clear(Date.now() - older)))),
+    );
   } finally {
     lock.release();
   }
@@ -52,10 +54,6 @@ async function clearAll(path: string): Promise<string> {
   deleteDatabase(path);
   rmSync(`${path}-journal`, { force: true });
   return count === undefined ? 'the kept answers could not be read, so they are deleted' : deletedText(count);
-}
-
-async function clearOlder(path: string, beforeMs: number): Promise<string> {
-  return deletedText(await use(path, (database) => database.clear(beforeMs)));
 }
 
 function deletedText(count: number): string {

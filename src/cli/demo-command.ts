@@ -10,11 +10,6 @@ import { createDemoApi, type DemoApi } from './demo-api.ts';
 import { runCommand } from './run/run-command.ts';
 import type { Terminal } from './terminal.ts';
 
-interface DemoOptions {
-  readonly serve?: boolean;
-  readonly port?: number;
-}
-
 const servedPort = 4010;
 
 const highestPort = 65_535;
@@ -22,7 +17,7 @@ const highestPort = 65_535;
 const shownRecords = 5;
 
 /** Runs an example flow over real airports, against an API that this process serves. With `serve`, only serves that API. */
-export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
+export async function demoCommand(options: { readonly serve?: boolean; readonly port?: number }, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
   if (port > highestPort) throw usageError(`--port: expected a port from 0 to ${highestPort}, found ${port}`);
   const api = await createDemoApi(port).catch((error: Error) => {

@@ -86,7 +86,7 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
       written.set(key, [
         ...((isRepeatable && written.get(key)) || []),
         name,
-        ...(value === undefined || isLeftOut(flags, value) ? [] : [value]),
+        ...(value === undefined || (flags.includes('[') && !value) ? [] : [value]),
       ]),
     );
   }
@@ -105,10 +105,6 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
         exitCodes.success,
     );
   });
-}
-
-function isLeftOut(flags: string, value: string | null): boolean {
-  return flags.includes('[') && !value;
 }
 
 /**

@@ -25,7 +25,7 @@ export async function skillText(commands: readonly CommandSpec[]): Promise<strin
     ],
     'Options of `run` that are used most': [...optionLines(run, usedMost), '', '`automate run --help` prints all options.'],
     'Output for programs': outputsOf(commands),
-    'Exit codes': ['| code | meaning | what to do |', '| --- | --- | --- |', ...exitCodeMeanings.map(codeRow)],
+    'Exit codes': ['| code | meaning | what to do |', '| --- | --- | --- |', ...exitCodeRows],
     More: more,
   };
   const texts = Object.entries(sections).map(([title, lines]) => `## ${title}\n${lines.join('\n')}`);
@@ -174,9 +174,7 @@ function keyLine({ name, kind, isRequired, value, defaultText, description }: De
   return `- \`${name}\` (${kind.length > 80 ? 'name' : kind}${more}): ${description}`;
 }
 
-function codeRow({ code, meaning, next }: (typeof exitCodeMeanings)[number]): string {
-  return `| ${code} | ${meaning} | ${next} |`;
-}
+const exitCodeRows = exitCodeMeanings.map(({ code, meaning, next }) => `| ${code} | ${meaning} | ${next} |`);
 
 function inCode(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(', ');

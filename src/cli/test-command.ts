@@ -136,13 +136,9 @@ function fileText({ file, tests, problems: ofFile }: ReportedFile): string {
     `FAIL  ${file}: ${failed.length} of ${counted(tests.length, 'test')} failed`,
     ...failed.flatMap(({ name, problems, isValid }) => [
       `  ${nameOnOneLine(name)}`,
-      ...problems.map((problem) => listedProblem(problem, isValid)),
+      ...problems.map((problem) => `    ${isValid ? '' : 'not valid: '}${problem.replaceAll('\n', '\n    ')}`),
     ]),
   ].join('\n');
-}
-
-function listedProblem(problem: string, isValid: boolean): string {
-  return `    ${isValid ? '' : 'not valid: '}${problem.replaceAll('\n', '\n    ')}`;
 }
 
 /** A name in a test file can have several lines. */

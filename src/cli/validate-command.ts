@@ -100,7 +100,7 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   const ofFlow = problemsIn(errors.filter(({ kind }) => kind !== 'credential'));
   // A credential problem is left out if the flow has a problem at the same position. It is then not known which credential the user meant.
   const ofCredentials = problemsIn(errors.filter(({ kind }) => kind === 'credential')).filter(
-    (one) => !ofFlow.some((other) => isAt(one, other)),
+    ({ line, column }) => !ofFlow.some((other) => other.line === line && other.column === column),
   );
   const problems = inOrder([...ofFlow, ...ofCredentials]);
   throw new FlowError(flow, problems, errors.every(({ kind }) => kind === 'credential') ? 'credential' : 'flow');
@@ -108,8 +108,4 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
 
 function problemsIn(errors: readonly FlowError[]): Problem[] {
   return errors.flatMap(({ problems }) => problems);
-}
-
-function isAt(one: Problem, other: Problem): boolean {
-  return one.line === other.line && one.column === other.column;
 }

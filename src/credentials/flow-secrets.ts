@@ -98,7 +98,9 @@ export async function loadSecretsOf(
   if (names.length === 0) return noSecrets;
   // If environment variables contain all secrets, neither the keychain nor the vault is opened.
   const store =
-    options.offline || names.every(isGiven) ? undefined : (await import('./credential-store.ts')).openCredentials(options.env, messages);
+    options.offline || names.every((name) => variableWith(name, process.env) !== undefined)
+      ? undefined
+      : (await import('./credential-store.ts')).openCredentials(options.env, messages);
   const found = await (store ? store.find(names) : findInEnvironment(names, process.env));
   const secrets = new Map<string, Secret>();
   const commands = new Map<string, StoredCommand>();
@@ -210,10 +212,6 @@ function problemOfUse(
   const refusal = hostRefusal(use.name, found, refused);
   if (login) return loginProblem(`${refusal}, where the connection "${login.connection}" gets its tokens`, login);
   return credentialProblem(use.name, refusal, { remedy: 'other-hosts', env: found.env });
-}
-
-function isGiven(name: string): boolean {
-  return variableWith(name, process.env) !== undefined;
 }
 
 /** Also true if the variable is empty. */

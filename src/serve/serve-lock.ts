@@ -49,7 +49,7 @@ function lockOrThrow(home: string) {
   }
 }
 
-export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimits, RunWorkersOptions {
+export interface ServeOptions extends ListeningOptions, RunWorkersOptions {
   readonly port: number;
   /** Time in ms that requests in progress have to finish after a signal. */
   readonly grace: number;
@@ -62,17 +62,11 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
   readonly allowHttp?: boolean;
   /** The folder of the files that flows send and save; undefined if there is none. */
   readonly files?: string;
-}
-
-interface QueueLimits {
   readonly maxRuns: number;
   readonly maxQueue: number;
   readonly maxUpload: number;
   readonly maxDisk: number;
   readonly keep: number;
-}
-
-interface PageSettings {
   readonly ui: boolean;
   readonly edit?: boolean;
   readonly open?: boolean;

@@ -6,12 +6,6 @@ const maxMs = 7 * 24 * 3_600_000;
 
 const maxSessions = 1000;
 
-interface PageSession {
-  readonly pageToken: string;
-  readonly endsMs: number;
-  idleUntilMs: number;
-}
-
 /** The two values with which a request proves that it belongs to a session of the web page. */
 interface SessionProofs {
   readonly cookie: string;
@@ -22,7 +16,7 @@ interface SessionProofs {
 /** Only hashes of the secret values are kept, and only in memory, so a restart ends all sessions. All times are monotonic. */
 export class Sessions {
   /** Keyed by the hash of the session cookie. */
-  readonly #sessions = new Map<string, PageSession>();
+  readonly #sessions = new Map<string, { readonly pageToken: string; readonly endsMs: number; idleUntilMs: number }>();
 
   constructor(private readonly now: () => number) {}
 
