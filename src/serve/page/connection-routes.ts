@@ -25,7 +25,6 @@ import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { authOfForm, shownAuthTypes } from './auth-form.ts';
 import { refuseOtherAddress } from './credential-address.ts';
-import type { ShownConnection, ShownConnectionTest } from './page-shapes.ts';
 
 /** Options as texts, as in the fields of the form. */
 const auth = z.object({ type: z.string(), credential: credentialName.optional() }).catchall(z.string().max(65_536));
@@ -114,12 +113,13 @@ function optionsOf({ shared: { env, cacert, allowHttp } }: Server) {
   return { allowHttp, env, cacert };
 }
 
-function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): ShownConnection[] {
+/** `problem` is what the last test found; empty if the test succeeded, null if the connection has not been tested. */
+export function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>) {
   return Object.entries(readConnections(process.env)).map(([name, { type, base_url, url, command, auth: written }]) => {
     const { types, credentials } = writtenAuth(written);
     const test = tests.get(name);
     return {
-      ...{ name, type: type === 'mcp' ? 'mcp' : 'http', address: String(base_url ?? url ?? command ?? '') },
+      ...{ name, type: type === 'mcp' ? ('mcp' as const) : ('http' as const), address: String(base_url ?? url ?? command ?? '') },
       ...{ auth: types[0] ?? 'none', credential: credentials[0] ?? null },
       ...{ tested_at: test?.at ?? null, problem: test?.problem ?? null },
     };
@@ -151,6 +151,12 @@ async function saveFromPage(given: ConnectionBody, request: FastifyRequest, serv
   await storeSecret(given, connection, { request, server });
   await saveConnection(given.name, written, { force: false });
   await loadConnection(given.name, server.shared.allowHttp);
+}
+
+export interface ShownConnectionTest {
+  readonly ok: boolean;
+  readonly message: string;
+  readonly check: readonly string[];
 }
 
 /** The result of a test, and the tools of the MCP server if it responded. */

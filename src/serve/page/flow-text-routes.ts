@@ -19,7 +19,6 @@ import { ProblemResponse } from '../problem.ts';
 import { seenFlow } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
-import type { FlowText, NodeRequest } from './page-shapes.ts';
 
 /** Not z.record, which would drop a field named `__proto__`. */
 const mapBody = z.strictObject({ map: z.custom<MapText>(isTexts, 'expected an object whose values are strings') });
@@ -49,6 +48,22 @@ export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }
 
 function isTexts(value: unknown): boolean {
   return isObject(value as Value) && Object.values(value as object).every((text) => typeof text === 'string');
+}
+
+export interface FlowText {
+  /** ETag of the whole flow file. Saving is refused if the file has changed since it was read. */
+  readonly etag: string;
+  readonly file: string;
+  /** Null for a flow that is not valid, because a secret might be written in it. */
+  readonly text: string | null;
+  /** Only of nodes that send requests. */
+  readonly requests: readonly NodeRequest[];
+  readonly nodes: readonly {
+    readonly id: string;
+    readonly yaml: string;
+    /** The node's map; null if the web page cannot edit it. */
+    readonly map: Readonly<Record<string, string>> | null;
+  }[];
 }
 
 function editableText({ path, text, plan }: ServedFlow): FlowText {
@@ -87,6 +102,13 @@ async function refuseInvalid({ shared: { allowHttp, env, withoutFiles } }: Serve
     const errors = error.problems.map((problem) => problemJson(problem, path));
     throw new ProblemResponse('flow-invalid', 'the flow would not be valid with this map; nothing was saved', { errors });
   }
+}
+
+/** The request of a node, such as `GET https://api.example.com/users/{{id}}`. For a tool of an MCP server, `url` is its name. */
+export interface NodeRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
 }
 
 /** The request of each node that sends one, for a reader: with references to fields, and without what only a record can tell. */

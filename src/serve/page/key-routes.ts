@@ -12,7 +12,6 @@ import type { Server } from '../server.ts';
 import { type ApiKey, apiKeyJson, isoTime } from '../store/api-key.ts';
 import type { MadeKey } from '../store/keys.ts';
 import { actorOf } from './page-options.ts';
-import type { KeyOnPage, NewKey } from './page-shapes.ts';
 
 const newKey = z.strictObject({
   name: z.string(),
@@ -77,7 +76,7 @@ function idOf({ params: found }: { readonly params: unknown }): string {
 }
 
 /** No other response contains the secret value. */
-function madeJson({ key, value }: MadeKey): NewKey {
+export function madeJson({ key, value }: MadeKey) {
   return { ...apiKeyJson(key, value), key: value };
 }
 
@@ -91,7 +90,7 @@ function refusing<Result>(act: () => Result): Result {
   }
 }
 
-function shownKeys(server: Server, home: string): KeyOnPage[] {
+export function shownKeys(server: Server, home: string) {
   const { store, usageStore, usage } = server.keys;
   const counts = [...usageStore.read(), ...usage.pending()];
   const lastUses = usageStore.lastUses();

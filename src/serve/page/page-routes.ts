@@ -19,7 +19,16 @@ import { addConnectionRoutes } from './connection-routes.ts';
 import { addFlowTextRoutes } from './flow-text-routes.ts';
 import { addKeyRoutes, keyNames } from './key-routes.ts';
 import type { PageOptions } from './page-options.ts';
-import type { AuditRow, Billing, NodeLibrary, ServerInfo } from './page-shapes.ts';
+
+export interface ServerInfo {
+  readonly version: string;
+  readonly folder: string;
+  readonly address: string;
+  readonly edit: boolean;
+  readonly flows: number;
+  readonly running: number;
+  readonly connections: number;
+}
 
 /** Adds the routes that only the web page uses. All of them need a session. */
 export function addPageRoutes(app: FastifyInstance, server: Server, options: PageOptions): void {
@@ -50,6 +59,15 @@ const perPage = 100;
 
 const auditQuery = z.strictObject({ cursor: wholeNumber.optional() });
 
+export interface AuditRow {
+  readonly time: string;
+  readonly who: string;
+  readonly what: string;
+  readonly on: string;
+  readonly address: string;
+  readonly outcome: string;
+}
+
 /** The newest entry comes first. Entries contain the names of API keys instead of the ids. */
 function addAuditRoute(app: FastifyInstance, server: Server): void {
   addRoute(app, 'GET', '/ui/audit', {
@@ -69,14 +87,14 @@ function addAuditRoute(app: FastifyInstance, server: Server): void {
 }
 
 /** Returns the node types, and the tools of each MCP connection as of the last time they were fetched. */
-async function libraryOf(): Promise<NodeLibrary> {
+export async function libraryOf() {
   return {
     node_types: (await loadNodeTypes()).map(({ name, summary, example }) => ({ name, summary, yaml: example })),
     connections: connectionsOf(),
   };
 }
 
-function connectionsOf(): NodeLibrary['connections'] {
+function connectionsOf() {
   const saved = Object.entries(readConnections(process.env)).filter(([, { type }]) => type === 'mcp');
   return saved.map(([name, written]) => {
     const cached = cachedServer(process.env, name, written);
@@ -107,7 +125,8 @@ function addBillingRoutes(app: FastifyInstance, server: Server, { home, limits }
   });
 }
 
-function billingOf(book: Book, server: Server, limits: Billing['limits']): Billing {
+/** The credits spent in a month, and the limits. Null stands for no limit. */
+export function billingOf(book: Book, server: Server, limits: PageOptions['limits']) {
   const { name: month, endMs } = monthOf(Date.now());
   const [spent, allowance, held] = [book.spent(month), book.limit(), rounded(heldCredits(book, month))];
   const used = sumOfCredits(spent);
@@ -134,7 +153,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
   };
 }
 
-function monthsOf(book: Book): Billing['months'] {
+function monthsOf(book: Book) {
   const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
   const now = new Date();
   return Array.from({ length: 12 }, (_, index) => {
@@ -143,12 +162,12 @@ function monthsOf(book: Book): Billing['months'] {
   });
 }
 
-function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 'env' | 'key'): Billing['by_flow'] {
+function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 'env' | 'key') {
   return sums(spent, by).map((sum) => ({ name: sum[by], credits: sum.credits }));
 }
 
 /** The credits that API keys have spent on each day of this month, by the server's usage counts, because the ledger only counts months. */
-function daysOf({ keys: { usageStore, usage } }: Server, month: string): Billing['days'] {
+function daysOf({ keys: { usageStore, usage } }: Server, month: string) {
   const counts = [...usageStore.read({ month }), ...usage.pending()];
   const today = new Date().getUTCDate();
   return Array.from({ length: today }, (_, index) => {
