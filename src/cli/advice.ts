@@ -3,6 +3,7 @@ import { detailsOf } from '../core/error-code.ts';
 import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
+import { lowerCaseName } from '../core/text/words.ts';
 import { variableText } from '../credentials/environment.ts';
 
 const startOver = '\nstart over with --force';
@@ -145,7 +146,6 @@ function listed(texts: readonly string[]): string {
   return texts.length < 3 ? texts.join(', ') : `${texts.slice(0, -1).join(', ')}, and ${texts.at(-1)}`;
 }
 
-/** Returns `--in-format` for `inFormat`, for example. */
 export function optionFlag(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  return `--${lowerCaseName(name, '-')}`;
 }

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import { bytesText, counted } from '../core/text/number.ts';
 import { deleteDatabase } from '../files/database.ts';
 import { similarFile } from '../files/folder.ts';
@@ -8,18 +8,17 @@ import { realFile, statOf } from '../files/stat.ts';
 import type { AnswersDatabase } from '../http/answers/answers-database.ts';
 import { openAnswersDatabase, openAnswersToRead } from '../http/answers/kept-answers.ts';
 import { answersPath } from '../output/output-plan.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
-export async function answersCommand(out: string, options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function answersCommand(out: string, options: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const path = answersPath(out);
   const { answers, bytes, oldestMs, newestMs } = await keptIn(out, (database) => database.totals());
   const [oldest, newest] = [oldestMs, newestMs].map((ms) => (ms === undefined ? undefined : new Date(ms).toISOString()));
   if (options.json) {
     const facts = { path, answers, bytes, oldest: oldest ?? null, newest: newest ?? null };
-    await terminal.print(JSON.stringify(facts, null, 2));
-    return exitCodes.success;
+    await terminal.print(indentedJson(facts));
+    return;
   }
   const rows = [
     ['path', path],
@@ -28,20 +27,20 @@ export async function answersCommand(out: string, options: { readonly json?: boo
     ...(newest === undefined ? [] : [['newest', newest]]),
   ];
   await terminal.print(tableText(rows).join('\n'));
-  return exitCodes.success;
 }
 
 /** Throws an AutomateError (`output-exists`) while a run writes the output. */
-export async function clearCommand(out: string, { older }: { readonly older?: number }, terminal: Terminal): Promise<number> {
+export async function clearCommand(out: string, { older }: { readonly older?: number }, terminal: Terminal): Promise<undefined> {
   const path = answersPath(out);
   if (!statOf(path)) noneOf(out);
   const lock = takeLock(realFile(out), 'out');
   try {
-    terminal.say(await (older === undefined ? clearAll(path) : clearOlder(path, Date.now() - older)));
+    terminal.say(
+      await (older === undefined ? clearAll(path) : deletedText(await use(path, (database) => database.clear(Date.now() - older)))),
+    );
   } finally {
     lock.release();
   }
-  return exitCodes.success;
 }
 
 /** Also deletes a file that cannot be read. */
@@ -55,10 +54,6 @@ async function clearAll(path: string): Promise<string> {
   deleteDatabase(path);
   rmSync(`${path}-journal`, { force: true });
   return count === undefined ? 'the kept answers could not be read, so they are deleted' : deletedText(count);
-}
-
-async function clearOlder(path: string, beforeMs: number): Promise<string> {
-  return deletedText(await use(path, (database) => database.clear(beforeMs)));
 }
 
 function deletedText(count: number): string {
@@ -84,5 +79,5 @@ function noneOf(out: string): never {
   const why = statOf(out)
     ? `${out} has no kept answers: its runs had no --keep-answers`
     : `${out}: there is no such file${similarFile(out)}`;
-  throw new AutomateError('usage', why);
+  throw usageError(why);
 }

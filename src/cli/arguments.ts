@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import type { OptionType } from '../core/run-options.ts';
 import * as types from '../core/run-options.ts';
 
@@ -33,32 +33,34 @@ export function inputName(text: string, before?: string): string {
   return fileName(text);
 }
 
-/** Parses `Name: value`. The error does not show the value, which might be a secret. */
-export function headerArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
-  const [, name, value] = /^([^:\s]+):\s*(.*)$/s.exec(text) ?? [];
-  if (name !== undefined && value !== undefined) return [...before, [name, value]];
-  throw new AutomateError('usage', "--set-header: expected a header such as 'Accept: application/json'");
+/** Parses a pair such as `Name: value`. The error does not show the text, which might contain a secret. */
+function pairOf(text: string, form: RegExp, expected: string): [string, string] {
+  const [, name, value] = form.exec(text) ?? [];
+  if (name !== undefined && value !== undefined) return [name, value];
+  throw usageError(expected);
 }
 
-/** Parses `VARIABLE=credential`. The error does not show the text, which might contain a secret. */
-export function passCredentialArgument(text: string, before: readonly [string, string][] = []): [string, string][] {
-  const [, variable, credential] = /^([A-Za-z_][A-Za-z0-9_]*)=(.+)$/.exec(text) ?? [];
-  if (variable && credential) return [...before, [variable, credential]];
-  throw new AutomateError('usage', '--pass-credential: expected VARIABLE=CREDENTIAL, such as API_KEY=search-key');
+type Pairs = readonly (readonly [string, string])[];
+
+export function headerArgument(text: string, before: Pairs = []): Pairs {
+  return [...before, pairOf(text, /^([^:\s]+):\s*(.*)$/s, "--set-header: expected a header such as 'Accept: application/json'")];
 }
 
-/** Parses `name=value`. The error does not show the value, which might be a secret. */
+export function passCredentialArgument(text: string, before: Pairs = []): Pairs {
+  const expected = '--pass-credential: expected VARIABLE=CREDENTIAL, such as API_KEY=search-key';
+  return [...before, pairOf(text, /^([A-Za-z_][A-Za-z0-9_]*)=(.+)$/, expected)];
+}
+
 export function paramArgument(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
-  const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
-  if (name !== undefined && value !== undefined) return { ...before, [name]: value };
-  throw new AutomateError('usage', '--params: expected NAME=VALUE, such as audience=https://api.example.com');
+  const [name, value] = pairOf(text, /^([^=\s]+)=(.*)$/s, '--params: expected NAME=VALUE, such as audience=https://api.example.com');
+  return { ...before, [name]: value };
 }
 
-/** Parses `option=value`, in which `\n` stands for a line break. The error does not show the value, which might be a secret. */
-export function authSetArgument(text: string, before: readonly (readonly [string, string])[] = []): (readonly [string, string])[] {
-  const [, name, value] = /^([^=\s]+)=(.+)$/s.exec(text) ?? [];
-  if (name !== undefined && value !== undefined) return [...before, [name, value.replaceAll('\\n', '\n')]];
-  throw new AutomateError('usage', '--auth-set: expected OPTION=VALUE, such as issuer=12345 or headers.X-Key=partner-17');
+/** In the value, `\n` stands for a line break. */
+export function authSetArgument(text: string, before: Pairs = []): Pairs {
+  const expected = '--auth-set: expected OPTION=VALUE, such as issuer=12345 or headers.X-Key=partner-17';
+  const [name, value] = pairOf(text, /^([^=\s]+)=(.+)$/s, expected);
+  return [...before, [name, value.replaceAll('\\n', '\n')]];
 }
 
 /** The values are separated by commas or spaces. */

@@ -5,17 +5,16 @@ import { deleteDatabase, isDamaged } from '../files/database.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { AnswersFile } from '../http/cache/answers-file.ts';
 import { cachePath, maxCacheBytes } from '../http/cache/cached-answer.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
-export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function infoCommand(options: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const path = cachePath(process.env);
   const maxBytes = maxCacheBytes(process.env);
   const { answers, bytes, oldest, newest } = existsSync(path) ? useCache(path, answersIn) : none;
   if (options.json) {
     const facts = { path, entries: answers, bytes, max_bytes: maxBytes, oldest: oldest ?? null, newest: newest ?? null };
-    await terminal.print(JSON.stringify(facts, null, 2));
+    await terminal.print(indentedJson(facts));
   } else {
     const rows = [
       ['path', path],
@@ -25,7 +24,6 @@ export async function infoCommand(options: { readonly json?: boolean }, terminal
     ];
     await terminal.print(tableText(rows).join('\n'));
   }
-  return exitCodes.success;
 }
 
 interface CachedAnswers {
@@ -48,11 +46,10 @@ function cachedTime(ms: number): string {
 }
 
 /** Active runs continue, and can cache new responses. */
-export async function clearCommand(terminal: Terminal): Promise<number> {
+export async function clearCommand(terminal: Terminal): Promise<undefined> {
   const path = cachePath(process.env);
   if (existsSync(path)) terminal.say(clearCache(path));
   else terminal.say('no answers are cached');
-  return exitCodes.success;
 }
 
 function clearCache(path: string): string {
@@ -71,7 +68,6 @@ function isUnreadable(error: unknown): boolean {
   return isDamaged(error) || (error instanceof Error && !('code' in error));
 }
 
-/** The maximum wait for another process that uses the cache file. Such uses are short. */
 const timeoutMs = 10_000;
 
 function useCache<Result>(path: string, act: (file: AnswersFile) => Result): Result {

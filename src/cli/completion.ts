@@ -1,5 +1,4 @@
-import { AutomateError } from '../core/failure.ts';
-import { exitCodes } from '../run/exit-codes.ts';
+import { usageError } from '../core/failure.ts';
 import { argument, type CommandSpec, command, type Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -15,12 +14,11 @@ const shells = new Map([
   ['fish', fish],
 ]);
 
-async function completionCommand(shell: string, commands: readonly CommandSpec[], terminal: Terminal): Promise<number> {
+async function completionCommand(shell: string, commands: readonly CommandSpec[], terminal: Terminal): Promise<undefined> {
   const script = shells.get(shell);
-  if (!script) throw new AutomateError('usage', `expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
+  if (!script) throw usageError(`expected ${[...shells.keys()].join(', ')}, found "${shell}"`);
   const offered = await Promise.all(commands.map(offeredOf));
   await terminal.print(script([...offered, { ...helpCommand, values: offered.map(({ name }) => name) }]));
-  return exitCodes.success;
 }
 
 interface Offered {

@@ -12,7 +12,7 @@ import { envWords, messageWithAdvice } from './advice.ts';
 import { tryCommand } from './credentials-set.ts';
 import { credentialJson, credentialRows, credentialText, type ShownCredential, shownCredentials } from './show/credentials.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface CredentialOptions {
   readonly env?: string;
@@ -20,15 +20,14 @@ interface CredentialOptions {
 }
 
 /** Never prints a secret. */
-export async function listCredentials(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+export async function listCredentials(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<undefined> {
   const store = openCredentials(options.env, terminal);
   const shown = shownCredentials(store.list(), process.env).filter(
     (credential) => (name === undefined || credential.name === name) && (options.env === undefined || credential.env === options.env),
   );
-  if (options.json) await terminal.print(JSON.stringify(shown.map(credentialJson), null, 2));
+  if (options.json) await terminal.print(indentedJson(shown.map(credentialJson)));
   else if (shown.length > 0) await terminal.print(tableText(credentialRows(shown, Date.now())).join('\n'));
   else terminal.say(emptyText(name, options.env, store));
-  return exitCodes.success;
 }
 
 function emptyText(name: string | undefined, env: string | undefined, store: CredentialStore): string {
@@ -39,11 +38,10 @@ function emptyText(name: string | undefined, env: string | undefined, store: Cre
   return `${what}${env === undefined ? ' here' : ` for --env ${env}`}\n  ${rest}`;
 }
 
-export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
+export async function showCredential(name: string, options: CredentialOptions, terminal: Terminal): Promise<undefined> {
   const store = openCredentials(options.env, terminal);
   const shown = findShown(name, store);
-  await terminal.print(options.json ? JSON.stringify(credentialJson(shown), null, 2) : credentialText(shown, Date.now()));
-  return exitCodes.success;
+  await terminal.print(options.json ? indentedJson(credentialJson(shown)) : credentialText(shown, Date.now()));
 }
 
 function findShown(name: string, store: CredentialStore): ShownCredential {
@@ -55,7 +53,11 @@ function findShown(name: string, store: CredentialStore): ShownCredential {
   throw new AutomateError('credential', `there is no credential "${name}"\n${hint}`);
 }
 
-export async function removeCommand(name: string, options: CredentialOptions & { force?: boolean }, terminal: Terminal): Promise<number> {
+export async function removeCommand(
+  name: string,
+  options: CredentialOptions & { force?: boolean },
+  terminal: Terminal,
+): Promise<undefined> {
   const store = openCredentials(options.env, terminal);
   const isRemoved = await store.remove(name, options.force ?? false);
   terminal.say(
@@ -65,13 +67,11 @@ export async function removeCommand(name: string, options: CredentialOptions & {
   );
   const variable = variableWith(name, process.env);
   if (variable !== undefined) terminal.warn(`${variable} is still set, and flows still use it`);
-  return exitCodes.success;
 }
 
-export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<number> {
+export async function restoreCommand(name: string, options: CredentialOptions, terminal: Terminal): Promise<undefined> {
   const { setAt } = await openCredentials(options.env, terminal).restore(name);
   terminal.say(`restored "${name}" to the secret that was set on ${setAt.slice(0, 16).replace('T', ' at ')} UTC`);
-  return exitCodes.success;
 }
 
 export async function checkCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
@@ -115,7 +115,7 @@ function namesOf(store: CredentialStore): string[] {
 }
 
 /** Prints which backend (keychain or vault) stores secrets, and why others are not available. */
-export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<number> {
+export async function backendCommand(name: string | undefined, options: CredentialOptions, terminal: Terminal): Promise<undefined> {
   const store = openCredentials(options.env, terminal);
   const present = store.list().find((stored) => stored.name === name && stored.env === store.env && isInBackend(stored))?.backend;
   const problems = new Map<BackendName, string | undefined>();
@@ -136,8 +136,7 @@ export async function backendCommand(name: string | undefined, options: Credenti
       detail: problems.get(backend) ?? (backend === 'vault' ? store.backends.vault.path : "the operating system's"),
     })),
   ];
-  if (options.json) await terminal.print(JSON.stringify(lines, null, 2));
+  if (options.json) await terminal.print(indentedJson(lines));
   else await terminal.print(tableText(lines.map(({ backend, state, detail }) => [backend, state, onOneLine(detail)])).join('\n'));
   if (active === undefined) terminal.say('secrets cannot be stored here; pass them to flows in AUTOMATE_CREDENTIAL_... variables');
-  return exitCodes.success;
 }

@@ -1,6 +1,6 @@
 import { durationText, futureTime } from '../core/duration.ts';
 import type { CodedMessage } from '../core/error-code.ts';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import { credentialName } from '../core/options/names.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { looksSecret } from '../core/text/secret-shapes.ts';
@@ -11,16 +11,14 @@ import { checkedSecret, utf8Of, variableWith } from '../credentials/environment.
 import { hide, secretOfCommand } from '../credentials/flow-secrets.ts';
 import type { StoredCommand, StoredCredential } from '../credentials/secret.ts';
 import { isSecretVariable } from '../flow/secrets/secrets.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { envWords } from './advice.ts';
 import { findAsker } from './ask.ts';
 import type { CredentialsSetOptions } from './credentials-set-options.ts';
 import type { Terminal } from './terminal.ts';
 
-export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<number> {
+export async function setCommand(name: string, options: CredentialsSetOptions, terminal: Terminal): Promise<undefined> {
   const limits = checkedLimits(name, options);
-  if (options.for !== undefined)
-    throw new AutomateError('usage', '--for needs a command, which is run again after that time: --command LINE');
+  if (options.for !== undefined) throw usageError('--for needs a command, which is run again after that time: --command LINE');
   const wish = { ...limits, backend: backendOf(options.backend), replacesCommand: true };
   const store = openCredentials(options.env, terminal);
   const secret = await secretFrom(name);
@@ -33,10 +31,8 @@ export async function setCommand(name: string, options: CredentialsSetOptions, t
   if (/^Bearer /i.test(secret))
     warn('the secret begins with "Bearer ", which "auth: { type: bearer }" adds itself: store only the text after it');
   if (secret.length < 4) warn('a secret of fewer than 4 characters cannot be masked in the output');
-  return exitCodes.success;
 }
 
-/** Warns if an environment variable overrides the credential. */
 function saySet(stored: StoredCredential, isStored: string, { say, warn }: Terminal): void {
   const { name, env, expiresAt, hosts, previous } = stored;
   const where = env === defaultEnv ? '' : `, for --env ${env}`;
@@ -51,19 +47,15 @@ function saySet(stored: StoredCredential, isStored: string, { say, warn }: Termi
 
 function checkedLimits(name: string, { expires, hosts }: CredentialsSetOptions): Pick<StoreOptions, 'expiresAt' | 'hosts'> {
   const { error } = credentialName.safeParse(name);
-  if (error) throw new AutomateError('usage', error.issues[0]?.message ?? 'expected a name');
+  if (error) throw usageError(error.issues[0]?.message ?? 'expected a name');
   return { expiresAt: expiryOf(expires), hosts: hostsOf(hosts) };
 }
 
-/** Asks the person if stdin is a terminal, otherwise reads stdin. */
 async function secretFrom(name: string): Promise<string> {
   if (!process.stdin.isTTY) return checkedSecret(await stdinText(), 'stdin');
   const asker = findAsker();
   if (!asker)
-    throw new AutomateError(
-      'usage',
-      `expected the secret on stdin: there is no terminal to prompt for it\nautomate credentials set ${name} < FILE`,
-    );
+    throw usageError(`expected the secret on stdin: there is no terminal to prompt for it\nautomate credentials set ${name} < FILE`);
   return checkedSecret(await asker.secret(`Secret for "${name}"`), 'the answer');
 }
 
@@ -85,12 +77,11 @@ async function stdinText(): Promise<string> {
   }
 }
 
-/** Parses a duration from now, or the last valid day. */
 function expiryOf(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const end = /^\d+$/.test(text) ? undefined : futureTime(text, Date.now());
   if (end) return end.toISOString();
-  throw new AutomateError('usage', `--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
+  throw usageError(`--expires: expected a duration such as 90d, or a future day such as 2030-12-31, found "${text}"`);
 }
 
 /** Undefined leaves the stored hosts unchanged, and `*` allows all hosts. */
@@ -112,16 +103,13 @@ function hostOf(text: string): string {
 }
 
 function hostExpected(text: string): AutomateError {
-  return new AutomateError(
-    'usage',
-    `--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${text}"`,
-  );
+  return usageError(`--hosts: expected hosts such as api.example.com, api.example.com:8443 or *.example.com, found "${text}"`);
 }
 
 function backendOf(text: string | undefined): BackendName | undefined {
   const found = backendNames.find((name) => name === text);
   if (text === undefined || found) return found;
-  throw new AutomateError('usage', `--backend: expected ${backendNames.join(' or ')}, found "${text}"`);
+  throw usageError(`--backend: expected ${backendNames.join(' or ')}, found "${text}"`);
 }
 
 /** The command is run whenever the secret is needed, and prints it. */
@@ -129,12 +117,12 @@ export async function setSecretCommand(
   name: string,
   options: CredentialsSetOptions & { readonly command: string },
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   const limits = checkedLimits(name, options);
   const { command, for: forMs, backend } = options;
-  if (backend !== undefined) throw new AutomateError('usage', '--command stores no secret: leave --backend out');
+  if (backend !== undefined) throw usageError('--command stores no secret: leave --backend out');
   const words = await commandWords(command).catch((error: Error) => {
-    throw new AutomateError('usage', `--command: ${error.message}`);
+    throw usageError(`--command: ${error.message}`);
   });
   const stored = await openCredentials(options.env, terminal).setCommand(name, command, { forMs, ...limits });
   const again = forMs === undefined ? '' : `, and again after ${durationText(forMs)}`;
@@ -148,7 +136,6 @@ export async function setSecretCommand(
   if (forShell !== undefined)
     warn(`the command is not run by a shell, so ${forShell} is passed on as written; to run it in a shell: sh -c '...'`);
   say(`try it: automate credentials check ${name}${envWords(stored.env)}`);
-  return exitCodes.success;
 }
 
 /** A word that only a shell interprets (pipe, redirection, variable, home folder). Commands that print secrets run without a shell. */

@@ -26,9 +26,7 @@ function answerWith(body: object, status = 200): DemoAnswer {
 
 /** A small local server with data about real airports, for the demo, the examples and their tests. */
 export interface DemoApi {
-  /** An origin such as `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** Also closes all open connections. */
   close(): Promise<void>;
 }
 
@@ -202,7 +200,6 @@ function exportRoutes(fileOf: (country: string) => object | undefined): DemoRout
   }
 }
 
-/** Their IDs are F0001 to F0995. */
 const flightCount = 995;
 const maxLookup = 100;
 

@@ -2,18 +2,13 @@ import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { exitCodes, signalExitCode } from '../run/exit-codes.ts';
 import { createDemoApi, type DemoApi } from './demo-api.ts';
 import { runCommand } from './run/run-command.ts';
 import type { Terminal } from './terminal.ts';
-
-interface DemoOptions {
-  readonly serve?: boolean;
-  readonly port?: number;
-}
 
 const servedPort = 4010;
 
@@ -22,11 +17,11 @@ const highestPort = 65_535;
 const shownRecords = 5;
 
 /** Runs an example flow over real airports, against an API that this process serves. With `serve`, only serves that API. */
-export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<number> {
+export async function demoCommand(options: { readonly serve?: boolean; readonly port?: number }, terminal: Terminal): Promise<number> {
   const port = options.port ?? (options.serve ? servedPort : 0);
-  if (port > highestPort) throw new AutomateError('usage', `--port: expected a port from 0 to ${highestPort}, found ${port}`);
+  if (port > highestPort) throw usageError(`--port: expected a port from 0 to ${highestPort}, found ${port}`);
   const api = await createDemoApi(port).catch((error: Error) => {
-    throw new AutomateError('usage', `the demo API cannot listen on port ${port}: ${error.message}\nchoose another with --port`);
+    throw usageError(`the demo API cannot listen on port ${port}: ${error.message}\nchoose another with --port`);
   });
   try {
     return options.serve ? await serve(api, terminal) : await runExample(api, terminal);

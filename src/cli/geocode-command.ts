@@ -1,4 +1,4 @@
-import { AutomateError, Failure } from '../core/failure.ts';
+import { Failure, usageError } from '../core/failure.ts';
 import type { Fields } from '../core/record.ts';
 import { formatCount } from '../core/text/number.ts';
 import { isObject, textOf, type Value } from '../core/value/value.ts';
@@ -19,7 +19,6 @@ interface GivenGeocodeOptions extends SendingOptions {
   readonly json?: boolean;
 }
 
-/** The exit code is 4 if nothing was found. */
 export async function geocodeCommand(address: string | undefined, options: GivenGeocodeOptions, terminal: Terminal): Promise<number> {
   const asked = lookupOf(address, options);
   const document = await lookUpOne(asked, terminal);
@@ -46,7 +45,7 @@ function lookupOf(address: string | undefined, options: GivenGeocodeOptions): On
   const { point, country, provider, connection } = options;
   if ((address === undefined) === (point === undefined)) {
     const found = point === undefined ? '' : ', found both';
-    throw new AutomateError('usage', `expected an address or --point LAT,LON${found}\nautomate geocode "Paris, TX"`);
+    throw usageError(`expected an address or --point LAT,LON${found}\nautomate geocode "Paris, TX"`);
   }
   const isPoint = point !== undefined;
   const node = {
@@ -62,12 +61,12 @@ function lookupOf(address: string | undefined, options: GivenGeocodeOptions): On
 
 function checkedAddress(address: string): string {
   if (/[\p{L}\p{N}]/u.test(address) && address.length <= 500) return address;
-  throw new AutomateError('usage', `expected an address of 1 to 500 characters, found ${JSON.stringify(address.slice(0, 40))}`);
+  throw usageError(`expected an address of 1 to 500 characters, found ${JSON.stringify(address.slice(0, 40))}`);
 }
 
 function countryCodeOf(text: string): string {
   const code = countryNamed(text);
-  if (code === undefined) throw new AutomateError('usage', noCountry(text));
+  if (code === undefined) throw usageError(noCountry(text));
   return code;
 }
 
@@ -77,9 +76,9 @@ export function pointFields(text: string): Fields {
   try {
     if (more.length === 0 && text.includes(',')) return new Map(Object.entries(readCoordinates(lat, lon)));
   } catch (error) {
-    throw error instanceof Failure ? new AutomateError('usage', error.message) : error;
+    throw error instanceof Failure ? usageError(error.message) : error;
   }
-  throw new AutomateError('usage', `expected two numbers with a comma between them, such as 52.52,13.405, found ${JSON.stringify(text)}`);
+  throw usageError(`expected two numbers with a comma between them, such as 52.52,13.405, found ${JSON.stringify(text)}`);
 }
 
 /** Contains the parts of the answer, and other places that the address might mean. */

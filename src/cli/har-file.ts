@@ -1,4 +1,4 @@
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { type Har, type HarEntry, readHar, recordedRequest } from '../starter/har.ts';
@@ -10,21 +10,16 @@ import { readJsonFile, shownUrl } from './source-file.ts';
 /** Throws an AutomateError (`input`) if the file is not a recording. */
 export async function readHarFile(file: string): Promise<Har> {
   const smaller = 'empty the list of requests in the browser, repeat only the steps that you need, and export again';
-  return readHar(await readJsonFile({ file, kind: 'a HAR file', smaller }), file);
+  return readHar(await readJsonFile(file, 'a HAR file', smaller), file);
 }
 
 /** Throws an AutomateError (`usage`) if there is no such entry, or if a flow cannot send its request. */
 export function harEntry({ entries }: Har, number: number, file: string): HarEntry {
   const entry = entries[number - 1];
   const list = `list the requests: automate init --from-har ${shellWord(file)}`;
-  if (!entry)
-    throw new AutomateError(
-      'usage',
-      `${file} has no entry ${number}, but ${counted(entries.length, 'entry').replace('entrys', 'entries')}\n${list}`,
-    );
+  if (!entry) throw usageError(`${file} has no entry ${number}, but ${counted(entries.length, 'entry')}\n${list}`);
   if (entry.kind === undefined)
-    throw new AutomateError(
-      'usage',
+    throw usageError(
       `entry ${number} of ${file} does not look like a call of an API: ${entry.method} with an answer of type ${entry.answer.type || 'unknown'}\n${list}`,
     );
   return entry;

@@ -16,7 +16,6 @@ import { isRegularFile } from '../output/sink.ts';
 import { usualFormat } from '../records/formats.ts';
 import { hasTextCells, inputFormat, openInput, withToldFormat } from '../records/inputs.ts';
 import type { RecordSource } from '../records/source.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { checkHeader, loadFlow } from '../run/flow-file.ts';
 import { testFileOf } from '../run/reserved-paths.ts';
 import type { AnswerExample } from '../starter/openapi/described-answer.ts';
@@ -34,13 +33,13 @@ interface InitOptions extends ReadingOptions, GivenSource {
   readonly force?: boolean;
 }
 
-export async function initCommand(folder: string, given: InitOptions, written: WrittenOptions, terminal: Terminal): Promise<number> {
+export async function initCommand(folder: string, given: InitOptions, written: WrittenOptions, terminal: Terminal): Promise<undefined> {
   const path = join(folder, 'flow.yaml').replace(/^-/, './-');
   checkSources(given);
   const list = await requestList(given, terminal);
   if (list !== undefined) {
     await terminal.print(list);
-    return exitCodes.success;
+    return;
   }
   if (!given.force && isRegularFile(path))
     throw new AutomateError('output-exists', `${path} exists already\nchoose another folder, or overwrite it with --force`);
@@ -65,7 +64,6 @@ export async function initCommand(folder: string, given: InitOptions, written: W
     const { answer, samples } = source;
     await writeFirstTest(path, { plan, answer, samples, fields: example?.fields, allowHttp: starter.needsAllowHttp }, terminal);
   }
-  return exitCodes.success;
 }
 
 /** Throws a FlowError if the flow is not valid, which can happen if the source request was wrong. */

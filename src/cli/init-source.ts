@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { referableNames } from '../core/template/template.ts';
 import type { ValuePath } from '../core/value/value.ts';
 import type { JsonPart } from '../starter/json-parts.ts';
@@ -65,13 +65,12 @@ export function checkSources(given: GivenSource): void {
   const [first, second] = Object.entries(sources).flatMap(([name, option]) =>
     given[name as keyof GivenSource] === undefined ? [] : [option],
   );
-  if (second !== undefined) throw new AutomateError('usage', `expected ${first} or ${second}, found both`);
+  if (second !== undefined) throw usageError(`expected ${first} or ${second}, found both`);
   for (const [name, source] of Object.entries(choices)) {
     if (given[name as keyof typeof choices] !== undefined && given[source] === undefined)
-      throw new AutomateError('usage', `--${name} works only with ${sources[source]} FILE`);
+      throw usageError(`--${name} works only with ${sources[source]} FILE`);
   }
-  if (given.in === '-' && given.fromCurl === '-')
-    throw new AutomateError('usage', '--in and --from-curl both read stdin; only one of them can');
+  if (given.in === '-' && given.fromCurl === '-') throw usageError('--in and --from-curl both read stdin; only one of them can');
 }
 
 /** The requests in a file from which nobody has chosen one; undefined if nothing is to be listed. */

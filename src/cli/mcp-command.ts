@@ -1,6 +1,6 @@
 import { basename, resolve } from 'node:path';
 import { detailsOf } from '../core/error-code.ts';
-import { AutomateError, invalidOption } from '../core/failure.ts';
+import { AutomateError, invalidOption, usageError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { GivenVariables } from '../core/run-options.ts';
 import { counted } from '../core/text/number.ts';
@@ -13,13 +13,12 @@ import { shownPath, statOf } from '../files/stat.ts';
 import { FlowTools } from '../flow-tools/flow-tools.ts';
 import { Routes } from '../http/routes.ts';
 import { refuseNoFolder } from '../records/inputs.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { FlowCalls } from '../run/flow-calls.ts';
 import { FlowFolder, type FlowList, type ServedFlow } from '../run/flow-folder.ts';
 import type { SharedParts } from '../run/flow-runtime.ts';
 import { reservedFlows } from '../run/reserved-paths.ts';
 import { messageWithAdvice } from './advice.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface McpCommandOptions {
   readonly printConfig?: boolean;
@@ -34,8 +33,8 @@ interface McpCommandOptions {
 const lookMs = 1000;
 
 /** Serves over stdin and stdout. With --print-config, only prints the settings with which a client starts this server. */
-export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<number> {
-  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+export async function mcpCommand(dir: string, options: McpCommandOptions, terminal: Terminal): Promise<undefined> {
+  if (!statOf(dir)?.isDirectory()) throw usageError(`expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(options.files);
   const unknown = new Map<string, number>();
   const flows = new FlowFolder(dir, {
@@ -48,19 +47,15 @@ export async function mcpCommand(dir: string, options: McpCommandOptions, termin
   const list = await flows.list();
   refuseVariables(options.var, unknown, list);
   if (options.printConfig) {
-    await terminal.print(JSON.stringify(clientConfig(resolve(dir), options), null, 2));
-    return exitCodes.success;
+    await terminal.print(indentedJson(clientConfig(resolve(dir), options)));
+    return;
   }
   greet(dir, list, terminal);
-  return await serveFlows(flows, sharedParts(dir, options, terminal), { terminal, sayProblems: problemSayer(terminal) });
+  await serveFlows(flows, sharedParts(dir, options, terminal), terminal);
 }
 
-interface ServerTerminal {
-  readonly terminal: Terminal;
-  sayProblems(list: FlowList): void;
-}
-
-async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sayProblems }: ServerTerminal): Promise<number> {
+async function serveFlows(flows: FlowFolder, shared: SharedParts, terminal: Terminal): Promise<void> {
+  const sayProblems = problemSayer(terminal);
   const calls = new FlowCalls(shared, performance.now.bind(performance));
   const toolbox = new FlowTools<undefined>({
     flows,
@@ -92,7 +87,6 @@ async function serveFlows(flows: FlowFolder, shared: SharedParts, { terminal, sa
     await calls.close();
     shared.routes.destroy();
   }
-  return exitCodes.success;
 }
 
 /** Throws an AutomateError (`usage`) for a value that a flow does not allow, and for a variable in `unknown` that no flow has. */

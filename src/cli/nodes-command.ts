@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import type { LateNodeType, NodeType } from '../core/node.ts';
 import { didYouMean } from '../core/text/suggest.ts';
 import { isMapping, orUndefined } from '../core/value/value.ts';
@@ -8,11 +8,10 @@ import { namingErrors } from '../files/naming-errors.ts';
 import { statOf } from '../files/stat.ts';
 import { flowJsonSchema, toJsonSchema } from '../flow/json-schema.ts';
 import { nodeSchema } from '../flow/schema.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { loadNodeTypes, nodeTypes } from '../run/node-types.ts';
 import { type DescribedOption, describedOptions } from './described-options.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface NodesOptions {
   readonly refresh?: boolean;
@@ -22,17 +21,16 @@ interface NodesOptions {
 
 const schemaKinds: readonly string[] = ['flow', 'test'];
 
-export async function schemaCommand(kind: string, { out }: { readonly out?: string }, terminal: Terminal): Promise<number> {
-  if (!schemaKinds.includes(kind)) throw new AutomateError('usage', `expected ${schemaKinds.join(' or ')}, found "${kind}"`);
+export async function schemaCommand(kind: string, { out }: { readonly out?: string }, terminal: Terminal): Promise<undefined> {
+  if (!schemaKinds.includes(kind)) throw usageError(`expected ${schemaKinds.join(' or ')}, found "${kind}"`);
   const schema =
     kind === 'test' ? (await import('../flow-tests/test-json-schema.ts')).testJsonSchema() : flowJsonSchema(await loadNodeTypes());
-  const text = JSON.stringify(schema, null, 2);
+  const text = indentedJson(schema);
   if (out === undefined) await terminal.print(text);
   else {
     await writeSchema(out, `${text}\n`);
     terminal.say(`${terminal.colors.green('wrote')} ${out}`);
   }
-  return exitCodes.success;
 }
 
 /** Throws an AutomateError (`output-exists`) for an existing file that is not a schema, because it might be a flow or an input. */
@@ -45,19 +43,18 @@ async function writeSchema(path: string, text: string): Promise<void> {
 }
 
 /** Prints the node types and the tools of the saved MCP connections, or explains one node type. */
-export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<number> {
+export async function nodesCommand(name: string | undefined, options: NodesOptions, terminal: Terminal): Promise<undefined> {
   const tools = async () => (await import('./nodes-tools.ts')).connectionLines(options, terminal);
   if (name === undefined)
     await terminal.print([...tableText((await loadNodeTypes()).map((type) => [type.name, type.summary])), ...(await tools())].join('\n'));
   else await terminal.print(explanationOf(await findType(name).load()));
-  return exitCodes.success;
 }
 
 function findType(name: string): LateNodeType {
   const type = nodeTypes.find((candidate) => candidate.name === name);
   if (type) return type;
   const names = nodeTypes.map((candidate) => candidate.name);
-  throw new AutomateError('usage', `no node type "${name}"${didYouMean(name, names) || `; expected ${names.join(', ')}`}`);
+  throw usageError(`no node type "${name}"${didYouMean(name, names) || `; expected ${names.join(', ')}`}`);
 }
 
 function explanationOf(type: NodeType): string {

@@ -1,7 +1,6 @@
 import { type Notice, readNotices } from '../places/data/data.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { type DataSource, sources } from '../places/sources.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { command } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -11,7 +10,7 @@ export const notices = command({
 });
 
 /** The notices of all data sources, and the licences of all embedded data and code. */
-async function noticesCommand(terminal: Terminal): Promise<number> {
+async function noticesCommand(terminal: Terminal): Promise<undefined> {
   const notices = await readNotices(dataFolder);
   const embedded = new Set(notices.map(({ source }) => source));
   const servers = Object.entries<DataSource>(sources).filter(([source]) => !embedded.has(source));
@@ -24,7 +23,6 @@ async function noticesCommand(terminal: Terminal): Promise<number> {
       ...servers.flatMap(([source, { text, url }]) => ['', source, ...indented(text.includes(url) ? text : `${text}\n${url}`)]),
     ].join('\n'),
   );
-  return exitCodes.success;
 }
 
 function embeddedLines({ source, package: name, version, date, licence }: Notice): string[] {

@@ -108,8 +108,8 @@ export interface CommandCode {
   readonly footer?: string;
   readonly tooManyArguments?: string;
   readonly commands?: readonly CommandSpec[];
-  /** Resolves to the exit code. */
-  run?(call: Invocation<never, never>): Promise<number>;
+  /** Resolves to the exit code; undefined after a success. */
+  run?(call: Invocation<never, never>): Promise<number | undefined>;
 }
 
 export interface CommandSpec extends CommandCode {
@@ -120,7 +120,7 @@ export interface CommandSpec extends CommandCode {
 interface Typed<Args, Options> {
   readonly args?: Args;
   readonly options?: Options;
-  run(call: Invocation<ValuesOf<Args>, ValuesOf<Options>>): Promise<number>;
+  run(call: Invocation<ValuesOf<Args>, ValuesOf<Options>>): Promise<number | undefined>;
 }
 
 type Remaining<Spec> = Omit<Spec, 'args' | 'options' | 'run'>;

@@ -1,5 +1,5 @@
 import { excerpt } from '../core/answer/response.ts';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { countryNamed, noCountry } from '../places/country-names.ts';
 import { loadCategoryList } from '../places/data/categories/categories.ts';
 import { type ChainCandidate, loadChainSearch } from '../places/data/chains/chains.ts';
@@ -36,7 +36,6 @@ export async function chainsCommand(name: string, options: ChainsOptions, termin
   return exitCodes.success;
 }
 
-/** Says whether a run would accept the best candidate, and why the match is doubtful. */
 function matchText({ score, method }: ChainCandidate, doubt: string | null): string {
   const found = `${method}, ${score.toFixed(2)}`;
   if (score < minScore) return `no match: ${found} is below min_score ${minScore}`;
@@ -60,7 +59,7 @@ function countriesText(countries: readonly string[]): string {
 
 function countryOf(text: string): string {
   const code = countryNamed(text);
-  if (code === undefined) throw new AutomateError('usage', `--country: ${noCountry(text)}`);
+  if (code === undefined) throw usageError(`--country: ${noCountry(text)}`);
   return code;
 }
 
@@ -71,7 +70,7 @@ async function categoryOf(words: string): Promise<string> {
   if ('id' in named) return named.id;
   const choices = named.choices.length === 0 ? 'find one: automate places categories WORDS' : `choose one of ${named.choices.join(', ')}`;
   const reason = named.reason === 'ambiguous' ? `the category "${words}" is ambiguous` : `no category is called "${words}"`;
-  throw new AutomateError('usage', `--category: ${reason}\n${choices}`);
+  throw usageError(`--category: ${reason}\n${choices}`);
 }
 
 interface CategoriesOptions {
@@ -84,10 +83,9 @@ const maxShown = 10;
 /** Maximum length of a category's list of synonyms, in characters. */
 const maxWords = 60;
 
-/** Prints all categories if there are no words. */
 export async function categoriesCommand(words: string | undefined, options: CategoriesOptions, terminal: Terminal): Promise<number> {
   const wrong = options.language === undefined ? undefined : noLanguage(options.language);
-  if (wrong !== undefined) throw new AutomateError('usage', `--language: ${wrong}`);
+  if (wrong !== undefined) throw usageError(`--language: ${wrong}`);
   if (words !== undefined) refuseBlank('words', words);
   const all = loadCategoryList(dataFolder)(words, options.language);
   const found = words === undefined ? all : all.slice(0, maxShown);
@@ -109,5 +107,5 @@ async function notFound(what: string, words: string, { json }: { readonly json?:
 }
 
 function refuseBlank(what: string, text: string): void {
-  if (!/[\p{L}\p{N}]/u.test(text)) throw new AutomateError('usage', `expected ${what}, found ${JSON.stringify(text)}`);
+  if (!/[\p{L}\p{N}]/u.test(text)) throw usageError(`expected ${what}, found ${JSON.stringify(text)}`);
 }

@@ -1,4 +1,4 @@
-import { AutomateError, Failure } from '../core/failure.ts';
+import { Failure, usageError } from '../core/failure.ts';
 import { counted, formatCount } from '../core/text/number.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../core/value/value.ts';
 import type { LookupDocument } from '../places/lookup.ts';
@@ -9,12 +9,10 @@ import type { PointsOptions } from './points-options.ts';
 import { tableText } from './show/table.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
-/** The exit code is 4 if there are no points. */
 export async function pointsCommand(options: PointsOptions, terminal: Terminal): Promise<number> {
   const { near, radius, category, chain, limit, connection, file } = options;
-  if (near === undefined)
-    throw new AutomateError('usage', 'expected --near LAT,LON\nautomate places points --near 52.52,13.405 --category cafe');
-  if (options.json && options.geojson) throw new AutomateError('usage', 'expected --json or --geojson, found both');
+  if (near === undefined) throw usageError('expected --near LAT,LON\nautomate places points --near 52.52,13.405 --category cafe');
+  if (options.json && options.geojson) throw usageError('expected --json or --geojson, found both');
   const node = {
     type: 'places',
     lookup: 'points',
@@ -72,7 +70,6 @@ function pointsIn({ points }: LookupDocument): JsonObject[] {
   return (points as Value[]).filter(isObject);
 }
 
-/** Returns the points of interest as a GeoJSON FeatureCollection (RFC 7946). */
 function featuresOf(document: LookupDocument): Value {
   const features = pointsIn(document).map(({ id = null, lat = null, lon = null, ...properties }) => ({
     type: 'Feature',

@@ -1,4 +1,4 @@
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { escapedControls, shellWord } from '../core/text/quoted-word.ts';
 import { didYouMean, listedNames } from '../core/text/suggest.ts';
@@ -13,7 +13,7 @@ import { readJsonFile, shownUrl } from './source-file.ts';
 /** Throws an AutomateError (`input`) if the file is not a collection. */
 export async function readCollectionFile(file: string): Promise<Collection> {
   const smaller = 'export only the folder that you need: duplicate it into a collection of its own';
-  return readCollection(await readJsonFile({ file, kind: 'a Postman collection', smaller }), file);
+  return readCollection(await readJsonFile(file, 'a Postman collection', smaller), file);
 }
 
 /** Throws an AutomateError (`usage`) if no request or more than one has this name. */
@@ -29,16 +29,16 @@ export function requestNamed({ requests }: Collection, name: string, file: strin
     const paths = found.map(({ path }) => `  ${escapedControls(pathOf(path))}`).join('\n');
     const advice =
       new Set(found.map(({ path }) => pathOf(path))).size === found.length ? 'choose one by its path' : 'rename one of them in Postman';
-    throw new AutomateError('usage', `${file} has ${found.length} requests named "${name}": ${advice}\n${paths}`);
+    throw usageError(`${file} has ${found.length} requests named "${name}": ${advice}\n${paths}`);
   }
   const inFolder = requests.filter(({ path }) => plain(pathOf(path)).startsWith(`/${plain(name).replace(/^\//, '')}/`));
   const list = `list the requests: automate init --from-postman ${shellWord(file)}`;
   if (inFolder.length > 0) {
     const names = listedNames(inFolder.map(({ path }) => pathOf(path).slice(1)));
-    throw new AutomateError('usage', `"${name}" is a folder of ${file}; expected one of its requests: ${names}\n${list}`);
+    throw usageError(`"${name}" is a folder of ${file}; expected one of its requests: ${names}\n${list}`);
   }
   const choices = requests.flatMap(({ path }) => [path.at(-1) ?? '', pathOf(path).slice(1)]);
-  throw new AutomateError('usage', `${file} has no request "${name}"${didYouMean(name, choices)}\n${list}`);
+  throw usageError(`${file} has no request "${name}"${didYouMean(name, choices)}\n${list}`);
 }
 
 /** Begins with a slash, so that it also identifies a request outside of all folders. */

@@ -1,6 +1,7 @@
 import { Argument, Command, Help, Option } from 'commander';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
+import { exitCodes } from '../run/exit-codes.ts';
 import { commands, loadCommand } from './commands.ts';
 import type { CommandSpec, Declared } from './options.ts';
 import type { Terminal } from './terminal.ts';
@@ -85,7 +86,7 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
       written.set(key, [
         ...((isRepeatable && written.get(key)) || []),
         name,
-        ...(value === undefined || isLeftOut(flags, value) ? [] : [value]),
+        ...(value === undefined || (flags.includes('[') && !value) ? [] : [value]),
       ]),
     );
   }
@@ -99,12 +100,11 @@ function addAction(command: Command, spec: CommandSpec, { terminal, exit }: Prog
         return [name, isList ? value : joinedWords(value)];
       }),
     );
-    exit((await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal, allCommands })) ?? 0);
+    exit(
+      (await spec.run?.({ args: values as never, options: command.optsWithGlobals() as never, written, terminal, allCommands })) ??
+        exitCodes.success,
+    );
   });
-}
-
-function isLeftOut(flags: string, value: string | null): boolean {
-  return flags.includes('[') && !value;
 }
 
 /**
@@ -144,8 +144,8 @@ function joinedWords(value: unknown): unknown {
 function refuseExcess(command: Command, { tooManyArguments }: CommandSpec): void {
   const option = writtenWithOneDash(command);
   const help = `(see automate ${command.parent?.parent ? `${command.parent.name()} ` : ''}${command.name()} --help)`;
-  if (option !== undefined) throw new AutomateError('usage', `found -${option}; did you mean --${option}, with two dashes?\n${help}`);
-  if (tooManyArguments !== undefined) throw new AutomateError('usage', tooManyArguments);
+  if (option !== undefined) throw usageError(`found -${option}; did you mean --${option}, with two dashes?\n${help}`);
+  if (tooManyArguments !== undefined) throw usageError(tooManyArguments);
   (command as Command & { unknownCommand(): void }).unknownCommand();
 }
 

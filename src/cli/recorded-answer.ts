@@ -22,7 +22,6 @@ const others = 'automate test-request lists the others';
 
 interface AnsweredRequest {
   readonly url: string;
-  /** Its fields keep their names. */
   readonly example: Example | undefined;
   readonly secrets: KnownSecrets;
 }

@@ -1,5 +1,5 @@
 import { detailsOf } from '../core/error-code.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
+import { AutomateError, FlowError, usageError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
 import { similarFile } from '../files/folder.ts';
@@ -28,11 +28,11 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
   const { out, options } = retry;
   if (!isFileOrFree(out)) throw notRetriable(out, `expected an output file, found ${out === '-' ? 'stdout' : out}`);
   if (options.resume && options.force) {
-    throw new AutomateError('usage', '--resume continues a retry, --force starts it over: use only one of them');
+    throw usageError('--resume continues a retry, --force starts it over: use only one of them');
   }
   const format = formatOfPath(out);
   if (format && appendable(format) !== format) throw notRetriable(out, `rows cannot be inserted into the workbook ${out}`);
-  return withSignals({ label: out, options }, terminal, async (start) => {
+  return withSignals(out, options, terminal, async (start) => {
     const { wasComplete, unfinished } = await endComplete(out);
     const list = await readFailedList(out).catch((error: unknown) => {
       throw detailsOf(error, 'update-refused') ? notRetriable(out, (error as Error).message, 'output-exists') : error;
@@ -57,21 +57,18 @@ export async function retryCommand(retry: RetryRequest, terminal: Terminal): Pro
 }
 
 function noFailedList(out: string): AutomateError {
-  if (!statOf(out)) return new AutomateError('usage', `${out}: there is no such file${similarFile(out)}`);
+  if (!statOf(out)) return usageError(`${out}: there is no such file${similarFile(out)}`);
   const output = out.replace(/\.errors(?=\.[^./]+$)/, '');
   if (output !== out && hasFailedList(output))
-    return new AutomateError('usage', `${out} is an errors file; give the output: automate retry ${shellWord(output)}`);
+    return usageError(`${out} is an errors file; give the output: automate retry ${shellWord(output)}`);
   return notRetriable(out, `${out} has no failed records to retry${statOf(truthPath(out)) ? '' : `: there is no ${truthPath(out)}`}`);
 }
 
-interface EarlierRun {
-  /** True if it was interrupted while its files were being moved into place: they are there now. */
-  readonly wasComplete: boolean;
-  readonly unfinished: Identity | undefined;
-}
-
-/** Throws an AutomateError (`output-exists`) if a run, not a retry, is unfinished. */
-async function endComplete(out: string): Promise<EarlierRun> {
+/**
+ * `wasComplete` is true if the run was interrupted while its files were being moved into place: they are there now. Throws an AutomateError
+ * (`output-exists`) if a run, not a retry, is unfinished.
+ */
+async function endComplete(out: string): Promise<{ readonly wasComplete: boolean; readonly unfinished: Identity | undefined }> {
   const lock = takeLock(realFile(out), 'out');
   try {
     const { state, journal } = await findOutput(out);
@@ -105,8 +102,7 @@ interface RetryRequest extends Pick<WrittenRun, 'written'> {
 /** The files of the run whose records failed. Throws an AutomateError (`usage`) if there is no usable errors file. */
 function filesOf({ out, options }: RetryRequest, formats: FailedList['formats'], { errorsFile }: Identity): OutputPlan {
   const errors = options.errors ?? shownPath(errorsFile);
-  if (errors === 'none' || !isFileOrFree(errors))
-    throw new AutomateError('usage', `--errors: expected the file of the failed records, found ${errors}`);
+  if (errors === 'none' || !isFileOrFree(errors)) throw usageError(`--errors: expected the file of the failed records, found ${errors}`);
   return { out, isStreamed: false, format: formats.output, errors, errorsFormat: { ...formats.errors, ...formatOfPath(errors) } };
 }
 

@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from 'commander';
 import { byteCount } from '../core/text/number.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { duration, listArgument, wholeNumber } from './arguments.ts';
 import {
   argument,
@@ -117,7 +116,6 @@ export const serve: CommandCode = {
       examples: ['automate serve login'],
       run: async ({ terminal }) => {
         await terminal.print((await import('../serve/store/links.ts')).loginLink());
-        return exitCodes.success;
       },
     }),
   ],

@@ -1,4 +1,4 @@
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { type InputOptions, type OptionType, type RunOptionName, type RunOptionValue, runOptions } from '../core/run-options.ts';
 import { optionFlag } from './advice.ts';
 import { fileName, inputNames, parser } from './arguments.ts';
@@ -37,7 +37,7 @@ function secretParser<Value>({ expected, parse }: OptionType<Value>, name: strin
   return (text, before) => {
     const value = parse(text, before);
     if (value !== undefined) return value;
-    throw new AutomateError('usage', `${optionFlag(name)}: expected ${expected}`);
+    throw usageError(`${optionFlag(name)}: expected ${expected}`);
   };
 }
 

@@ -25,7 +25,7 @@ export async function skillText(commands: readonly CommandSpec[]): Promise<strin
     ],
     'Options of `run` that are used most': [...optionLines(run, usedMost), '', '`automate run --help` prints all options.'],
     'Output for programs': outputsOf(commands),
-    'Exit codes': ['| code | meaning | what to do |', '| --- | --- | --- |', ...exitCodeMeanings.map(codeRow)],
+    'Exit codes': ['| code | meaning | what to do |', '| --- | --- | --- |', ...exitCodeRows],
     More: more,
   };
   const texts = Object.entries(sections).map(([title, lines]) => `## ${title}\n${lines.join('\n')}`);
@@ -49,7 +49,6 @@ metadata:
 - Read stderr. Results go to stdout, messages to stderr, and a message often ends with the command that solves the problem.
 - Do not use \`--force\` or \`--replace\` unless the user wants to lose the existing file.`;
 
-/** The way, as steps of a list. */
 const way = [
   "Make a flow: `automate init job --in rows.csv --from-curl 'curl https://api.example.com/users/17'` writes `job/flow.yaml`. Put a value of the first record into the request (here the id 17), and `init` writes its field in that place, as `{{id}}`. If it says that no field is used, write `{{field}}` there yourself. Write `X` instead of a token: `init` leaves it out, and names the credential to set. It also reads `--from-openapi FILE --operation ID`, `--from-har FILE --entry N` and `--from-postman FILE --request NAME`. You can also write the flow yourself, from the examples below.",
   'Check it: `automate validate job/flow.yaml --in rows.csv`. Do this after every change. It also finds fields that are not columns of the input. Read its warnings, too: most of them are mistakes, such as a reference that stays text. It ends with exit code 7 if a credential is missing; `--offline` only warns about that.',
@@ -124,7 +123,6 @@ const httpKeys = [
   ...['paginate.type', 'paginate.path', 'paginate.items', 'paginate.param', 'paginate.until', 'batch.size', 'batch.items', 'batch.match'],
 ];
 
-/** The other forms are in the examples. */
 const formsShown = ['string', 'duration', 'rate', 'size', 'distance'];
 
 const language = [
@@ -176,9 +174,7 @@ function keyLine({ name, kind, isRequired, value, defaultText, description }: De
   return `- \`${name}\` (${kind.length > 80 ? 'name' : kind}${more}): ${description}`;
 }
 
-function codeRow({ code, meaning, next }: (typeof exitCodeMeanings)[number]): string {
-  return `| ${code} | ${meaning} | ${next} |`;
-}
+const exitCodeRows = exitCodeMeanings.map(({ code, meaning, next }) => `| ${code} | ${meaning} | ${next} |`);
 
 function inCode(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(', ');

@@ -1,4 +1,3 @@
-import { exitCodes } from '../run/exit-codes.ts';
 import { command } from './options.ts';
 
 export const skill = command({
@@ -6,6 +5,5 @@ export const skill = command({
   async run({ allCommands, terminal }) {
     const { skillText } = await import('./skill-text.ts');
     await terminal.print(await skillText(await allCommands()));
-    return exitCodes.success;
   },
 });

@@ -6,18 +6,10 @@ import { holdsToken, looksRandom } from '../core/text/secret-shapes.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { type KnownSecrets, pathWithFields } from '../starter/known-secrets.ts';
 
-/** A JSON file of another tool, and the advice for a file that is too large or no JSON. */
-interface JsonSource {
-  readonly file: string;
-  /** The kind of file in messages, such as `a HAR file`. */
-  readonly kind: string;
-  readonly smaller: string;
-}
-
 const maxBytes = 100_000_000;
 
-/** Throws an AutomateError (`input`) if the file cannot be read, has more than 100 MB or is not JSON. */
-export async function readJsonFile({ file, kind, smaller }: JsonSource): Promise<unknown> {
+/** `smaller` is advice. Throws an AutomateError (`input`) if the file cannot be read, has more than 100 MB or is not JSON. */
+export async function readJsonFile(file: string, kind: string, smaller: string): Promise<unknown> {
   const fail = (message: string) => new AutomateError('input', message);
   const text = await readText().catch((error: NodeJS.ErrnoException) => {
     if (error instanceof AutomateError) throw error;

@@ -140,6 +140,10 @@ function stdoutError(error: Error): AutomateError {
   return new AutomateError('output', `stdout cannot be written: ${error.message}`);
 }
 
+export function indentedJson(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}
+
 /** Masks secrets so that the JSON stays valid. Throws an AutomateError if stdout is closed or the disk is full. */
 export function printJson(value: Value, { redactor }: Terminal): Promise<void> {
   const masked = escapedControls(redactor.jsonOf(value));

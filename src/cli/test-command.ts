@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { cleaned } from '../core/answer/response.ts';
-import { AutomateError, FlowError } from '../core/failure.ts';
+import { FlowError, usageError } from '../core/failure.ts';
 import { counted } from '../core/text/number.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { type ChosenTests, type FileResult, findTestFiles, folderOfFlows, loadTestFile, runTestFile } from '../flow-tests/test-files.ts';
@@ -76,7 +76,7 @@ function chosenTests(files: readonly LoadedTests[], text: string | undefined): r
     const some = loaded.chosen.filter((index) => file.tests[index]?.name.toLowerCase().includes(wanted));
     return some.length > 0 ? [{ file, chosen: some }] : [];
   });
-  if (chosen.length === 0) throw new AutomateError('usage', `no test has "${text}" in its name`);
+  if (chosen.length === 0) throw usageError(`no test has "${text}" in its name`);
   return chosen;
 }
 
@@ -136,13 +136,9 @@ function fileText({ file, tests, problems: ofFile }: ReportedFile): string {
     `FAIL  ${file}: ${failed.length} of ${counted(tests.length, 'test')} failed`,
     ...failed.flatMap(({ name, problems, isValid }) => [
       `  ${nameOnOneLine(name)}`,
-      ...problems.map((problem) => listedProblem(problem, isValid)),
+      ...problems.map((problem) => `    ${isValid ? '' : 'not valid: '}${problem.replaceAll('\n', '\n    ')}`),
     ]),
   ].join('\n');
-}
-
-function listedProblem(problem: string, isValid: boolean): string {
-  return `    ${isValid ? '' : 'not valid: '}${problem.replaceAll('\n', '\n    ')}`;
 }
 
 /** A name in a test file can have several lines. */

@@ -7,7 +7,6 @@ import { loadSecrets, loadSecretsOf, type SecretsOptions } from '../credentials/
 import { inOrder } from '../flow/plan.ts';
 import { readError } from '../records/input.ts';
 import { columnsOf, hasTextCells, type InputFields, inputLabel, withToldFormat } from '../records/inputs.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { checkHeader, type FlowFileOptions, loadFlow } from '../run/flow-file.ts';
 import { type ReadingOptions, type SendingOptions, type WithInputs, withInputs } from './shared-options.ts';
 import { printUnknownFields, printWarnings, problemText } from './show/problems.ts';
@@ -22,7 +21,7 @@ interface ValidateOptions extends SendingOptions, ReadingOptions {
 type ValidateChoices = WithInputs<ValidateOptions>;
 
 /** Also checks credentials and tools and, with an input, that the fields in the flow are its columns. */
-export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<number> {
+export async function validateCommand(flow: string, written: ValidateOptions, terminal: Terminal): Promise<undefined> {
   const given = withInputs(written);
   const { in: input, allowHttp = false, env, var: variables } = given;
   const options = input === undefined ? given : await withToldFormat({ ...given, in: input }, sayFormat(terminal));
@@ -51,7 +50,6 @@ export async function validateCommand(flow: string, written: ValidateOptions, te
   const isSame = !plan.reads.any && plan.reads.fields.size === 0 && allSteps(plan.steps).some(({ node }) => node.action);
   const fields = isSame ? withoutFields(given) : against(given, read);
   await terminal.print(`${flow} is valid: ${counted(allSteps(plan.steps).length, 'node')}${fields}`);
-  return exitCodes.success;
 }
 
 /** With --offline, a credential that is not in an environment variable only causes a warning. */
@@ -102,7 +100,7 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
   const ofFlow = problemsIn(errors.filter(({ kind }) => kind !== 'credential'));
   // A credential problem is left out if the flow has a problem at the same position. It is then not known which credential the user meant.
   const ofCredentials = problemsIn(errors.filter(({ kind }) => kind === 'credential')).filter(
-    (one) => !ofFlow.some((other) => isAt(one, other)),
+    ({ line, column }) => !ofFlow.some((other) => other.line === line && other.column === column),
   );
   const problems = inOrder([...ofFlow, ...ofCredentials]);
   throw new FlowError(flow, problems, errors.every(({ kind }) => kind === 'credential') ? 'credential' : 'flow');
@@ -110,8 +108,4 @@ async function reportTogether(flow: string, checks: readonly (() => unknown)[]):
 
 function problemsIn(errors: readonly FlowError[]): Problem[] {
   return errors.flatMap(({ problems }) => problems);
-}
-
-function isAt(one: Problem, other: Problem): boolean {
-  return one.line === other.line && one.column === other.column;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import { version } from '../core/version.ts';
 import { openCredentials } from '../credentials/credential-store.ts';
 import { homeFolder } from '../files/home.ts';
@@ -8,12 +8,12 @@ import { createTransport } from '../http/transport.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { isoTime } from '../serve/store/api-key.ts';
 import { AuditStore, commandActor } from '../serve/store/audit.ts';
-import { ServerDatabase, serverDatabasePath } from '../serve/store/database.ts';
+import { serverDatabasePath, withServerDatabase } from '../serve/store/database.ts';
 import { isDelivered, newSecret, readWebhookSecret, receiptText, refuseAddress, sendMessage } from '../serve/store/webhook-sender.ts';
 import { type LastDelivery, secretNameOf, type Webhook, WebhookStore } from '../serve/store/webhooks.ts';
 import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface AddWebhookOptions {
   readonly url?: string;
@@ -21,15 +21,14 @@ interface AddWebhookOptions {
   readonly allowPrivate?: boolean;
 }
 
-/** Prints the secret of the new webhook. */
 export async function addWebhook(
   name: string,
   { url, flows, allowPrivate = false }: AddWebhookOptions,
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   if (!/^[A-Za-z0-9_-]{1,48}$/.test(name))
-    throw new AutomateError('usage', `expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
-  if (url === undefined) throw new AutomateError('usage', `expected --url, the address\nautomate webhooks add ${name} --url https://...`);
+    throw usageError(`expected a name of letters, digits, _ and -, at most 48 characters, found ${JSON.stringify(name)}`);
+  if (url === undefined) throw usageError(`expected --url, the address\nautomate webhooks add ${name} --url https://...`);
   await refuseAddress(url, allowPrivate);
   withWebhooks((store) => store.refuseTaken(name));
   const secret = newSecret();
@@ -45,20 +44,12 @@ export async function addWebhook(
     `its secret is shown only once: the receiver verifies messages with it (it is stored as "${stored.name}" in the ${stored.backend})`,
   );
   terminal.say(`try it: automate webhooks test ${name}`);
-  return exitCodes.success;
 }
 
-export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const isThere = existsSync(serverDatabasePath(homeFolder(process.env)));
   const [all, last] = isThere ? withWebhooks((store) => [store.all(), store.lastDeliveries()] as const) : [[], new Map()];
-  if (json)
-    await terminal.print(
-      JSON.stringify(
-        all.map((webhook) => webhookJson(webhook, last.get(webhook.name))),
-        null,
-        2,
-      ),
-    );
+  if (json) await terminal.print(indentedJson(all.map((webhook) => webhookJson(webhook, last.get(webhook.name)))));
   else if (all.length > 0) {
     const rows = all.map((webhook) => [
       webhook.name,
@@ -69,7 +60,6 @@ export async function listWebhooks({ json }: { readonly json?: boolean }, termin
     ]);
     await terminal.print(tableText([['name', 'url', 'flows', 'state', 'last message'], ...rows]).join('\n'));
   } else terminal.say('there are no webhooks\n  add one: automate webhooks add NAME --url URL');
-  return exitCodes.success;
 }
 
 /** The exit code is 4 if the receiver does not accept the message. */
@@ -96,7 +86,7 @@ function failureText(receipt: string): string {
   return /^\d+$/.test(receipt) ? `expected an answer with status 200 to 299, found ${receipt}` : receipt;
 }
 
-export async function removeWebhook(name: string, terminal: Terminal): Promise<number> {
+export async function removeWebhook(name: string, terminal: Terminal): Promise<undefined> {
   withWebhooks((store, note) => {
     store.find(name);
     store.remove(name);
@@ -106,20 +96,16 @@ export async function removeWebhook(name: string, terminal: Terminal): Promise<n
   if (credentials.list().some((stored) => stored.name === secretNameOf(name) && stored.env === 'default'))
     await credentials.remove(secretNameOf(name), true);
   terminal.say(`the webhook "${name}" is removed`);
-  return exitCodes.success;
 }
 
 type Note = (what: string, target: string, outcome: string) => void;
 
 /** Creates the database in automate's home folder if there is none. */
 function withWebhooks<Result>(act: (store: WebhookStore, note: Note) => Result): Result {
-  const database = new ServerDatabase(homeFolder(process.env));
-  try {
+  return withServerDatabase(homeFolder(process.env), (database) => {
     const audit = new AuditStore(database, Date.now);
     return act(new WebhookStore(database, Date.now), (what, target, outcome) => audit.add({ ...commandActor, what, target, outcome }));
-  } finally {
-    database.close();
-  }
+  });
 }
 
 /** Hides the values in the query, because they might be secret. */

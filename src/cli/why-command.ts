@@ -1,18 +1,15 @@
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import type { FieldOrigin } from '../core/field-origins.ts';
 import { counted, formatCount } from '../core/text/number.ts';
 import type { StoredAnswer } from '../http/answers/answer-block.ts';
-import { exitCodes } from '../run/exit-codes.ts';
 import { keptIn } from './answers-command.ts';
 import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
-import type { Terminal } from './terminal.ts';
+import { indentedJson, type Terminal } from './terminal.ts';
 
 interface WhyRequest {
   readonly request: string;
-  /** The body, or the arguments of a tool. */
   readonly body?: string;
-  /** Undefined for a tool. */
   readonly status?: number;
   readonly at: string;
   readonly attempts: number;
@@ -32,25 +29,22 @@ export async function whyCommand(
   out: string,
   { record, json }: { readonly record?: number; readonly json?: boolean },
   terminal: Terminal,
-): Promise<number> {
-  if (record === undefined)
-    throw new AutomateError('usage', 'expected the number of a record\ngive it with --record, such as --record 347');
+): Promise<undefined> {
+  if (record === undefined) throw usageError('expected the number of a record\ngive it with --record, such as --record 347');
   const used = await keptIn(out, (database) => database.usedFor(record));
   if (!used || used.answers.length === 0)
-    throw new AutomateError(
-      'usage',
+    throw usageError(
       `the last run of ${out} has used no kept answer for record ${formatCount(record)}: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or were sent without --keep-answers, or their answers contain a secret`,
     );
   const { flow, answers } = used;
   const nodes = flow.nodes
     .filter(({ asks }) => asks)
     .map(({ id, type }): WhyNode => ({ node: id, type, requests: answers.filter(({ node }) => node === id).map(shown) }));
-  if (json) await terminal.print(JSON.stringify({ record, nodes, fields: flow.fields }, null, 2));
+  if (json) await terminal.print(indentedJson({ record, nodes, fields: flow.fields }));
   else
     await terminal.print(
       [`record ${formatCount(record)} of ${out}`, ...nodes.flatMap(nodeLines), '', ...fieldLines(flow.fields)].join('\n'),
     );
-  return exitCodes.success;
 }
 
 function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAnswer & { readonly isNew: boolean }): WhyRequest {

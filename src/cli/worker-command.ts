@@ -30,7 +30,6 @@ interface GivenWorker extends GivenQueue {
 
 const signals: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** Runs until the worker is stopped, or has had nothing to do for too long. */
 export async function workerCommand(options: GivenWorker, terminal: Terminal): Promise<number> {
   const metrics = await openMetrics(options, terminal);
   try {
@@ -99,13 +98,13 @@ function storedWithoutHosts(terminal: Terminal): readonly StoredCredential[] {
   }
 }
 
-export async function statusCommand(options: GivenQueue & { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function statusCommand(options: GivenQueue & { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const queue = await queueOf(options, terminal);
   try {
     const status = await queue.redis.insist(() => queueStatus(queue, terminal.warn));
     if (options.json) await printJson(status as unknown as JsonObject, terminal);
     else await terminal.print(statusText(status));
-    return exitCodes.success;
+    return;
   } finally {
     await queue.close();
   }

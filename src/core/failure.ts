@@ -128,6 +128,10 @@ export function errorOf(kind: ErrorKind, coded: CodedMessage, cause?: unknown): 
   return new AutomateError(kind, coded.message, { code, details, cause } as ErrorOptions & Partial<ErrorFacts>);
 }
 
+export function usageError(message: string): AutomateError {
+  return new AutomateError('usage', message);
+}
+
 /** `option` is in camel case, as in `inFormat`. */
 export function invalidOption(option: string, message: string, cause?: unknown): AutomateError {
   return new AutomateError('usage', message, { code: 'invalid-option', details: { option }, cause });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import type { Clock } from '../core/ports.ts';
 import { looksSecret } from '../core/text/secret-shapes.ts';
 import { OutputTail, ProcessGroup } from '../files/process-group.ts';
@@ -42,10 +42,10 @@ export async function commandWords(line: string): Promise<[string, ...string[]]>
   try {
     words = split(line);
   } catch {
-    throw new AutomateError('usage', 'expected a command in which every quote is closed, and something after the last backslash');
+    throw usageError('expected a command in which every quote is closed, and something after the last backslash');
   }
   const [program, ...args] = words;
-  if (program === undefined || program === '') throw new AutomateError('usage', 'expected a command, found nothing');
+  if (program === undefined || program === '') throw usageError('expected a command, found nothing');
   return [program, ...args];
 }
 

@@ -68,10 +68,8 @@ export interface StoreOptions extends Limits {
   readonly replacesCommand?: boolean;
 }
 
-interface CommandOptions extends Limits {
-  /** Time in ms until the command is run again for a new secret. If undefined, only a 401 makes it run again. */
-  readonly forMs?: number;
-}
+/** `forMs`: time until the command is run again for a new secret. If undefined, only a 401 makes it run again. */
+type CommandOptions = Limits & { readonly forMs?: number };
 
 /** `left`: unopened stores that still have an old secret. */
 type Stored = { readonly stored: StoredCredential; readonly left: readonly BackendName[] };

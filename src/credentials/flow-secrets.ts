@@ -98,7 +98,9 @@ export async function loadSecretsOf(
   if (names.length === 0) return noSecrets;
   // If environment variables contain all secrets, neither the keychain nor the vault is opened.
   const store =
-    options.offline || names.every(isGiven) ? undefined : (await import('./credential-store.ts')).openCredentials(options.env, messages);
+    options.offline || names.every((name) => variableWith(name, process.env) !== undefined)
+      ? undefined
+      : (await import('./credential-store.ts')).openCredentials(options.env, messages);
   const found = await (store ? store.find(names) : findInEnvironment(names, process.env));
   const secrets = new Map<string, Secret>();
   const commands = new Map<string, StoredCommand>();
@@ -115,7 +117,7 @@ export async function loadSecretsOf(
       options.offline(problemAt(use, offlineProblem(use.name)));
       continue;
     }
-    const problem = problemOfUse(use, finding, { store, login: logins.get(use.name) });
+    const problem = problemOfUse(use, finding, store, logins.get(use.name));
     if (problem) addOnce(problems, problemAt(use, problem));
   }
   if (problems.length > 0) throw new FlowError(file, problems, 'credential');
@@ -190,12 +192,12 @@ function addOnce(problems: Problem[], problem: Problem): void {
 
 const pairExpected = 'expected username:password, found no ":"\nor write the user name into auth, as in username: ada';
 
-interface UseContext {
-  readonly store: CredentialStore | undefined;
-  readonly login: LoginPlace | undefined;
-}
-
-function problemOfUse(use: CredentialUse, finding: Finding | undefined, { store, login }: UseContext): CodedMessage | undefined {
+function problemOfUse(
+  use: CredentialUse,
+  finding: Finding | undefined,
+  store: CredentialStore | undefined,
+  login: LoginPlace | undefined,
+): CodedMessage | undefined {
   if (finding === undefined) return login ? missingLogin(use.name, login, store) : missingCredential(use.name, store);
   if ('problem' in finding) return finding.problem;
   const found = 'secret' in finding ? finding.secret : finding.command;
@@ -210,10 +212,6 @@ function problemOfUse(use: CredentialUse, finding: Finding | undefined, { store,
   const refusal = hostRefusal(use.name, found, refused);
   if (login) return loginProblem(`${refusal}, where the connection "${login.connection}" gets its tokens`, login);
   return credentialProblem(use.name, refusal, { remedy: 'other-hosts', env: found.env });
-}
-
-function isGiven(name: string): boolean {
-  return variableWith(name, process.env) !== undefined;
 }
 
 /** Also true if the variable is empty. */

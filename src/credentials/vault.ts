@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { AutomateError } from '../core/failure.ts';
+import { entryOf } from '../core/map-entry.ts';
 import { orUndefined } from '../core/value/value.ts';
 import { modeOthersCanRead } from '../files/stat.ts';
 import { createStateFile, type StateFile } from '../files/state-file.ts';
@@ -85,11 +86,7 @@ export class Vault implements SecretBackend {
   }
 
   #key(kdf: Kdf, isNew: boolean): Promise<Buffer> {
-    const known = this.#keys.get(kdf.salt);
-    if (known) return known;
-    const key = this.#passphrase.get(isNew).then((text) => deriveKey(text, kdf));
-    this.#keys.set(kdf.salt, key);
-    return key;
+    return entryOf(this.#keys, kdf.salt, () => this.#passphrase.get(isNew).then((text) => deriveKey(text, kdf)));
   }
 
   #cannotBeOpened(): AutomateError {

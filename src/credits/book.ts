@@ -210,14 +210,12 @@ function addSpent(database: Database.Database, { month, accounts, key = '' }: Ho
   }
 }
 
-/** A calendar month in UTC. */
 export interface Month {
   /** Year and month, for example 2026-11. */
   readonly name: string;
   readonly endMs: number;
 }
 
-/** Returns the calendar month (in UTC) that contains a time. */
 export function monthOf(wallMs: number): Month {
   const date = new Date(wallMs);
   return { name: date.toISOString().slice(0, 7), endMs: Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) };

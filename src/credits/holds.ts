@@ -31,12 +31,8 @@ export function usageWithHolds(book: Book, month: string, where: Home): (Monthly
   const usage = usageOf(book, month);
   const dead = deadHolds(book, where).filter((hold) => hold.month === month);
   const unsettled = dead.flatMap((hold) => spentSince(where.home, hold)).reduce((sum, credits) => sum + credits, 0);
-  const held = heldCredits(
-    book,
-    month,
-    dead.map(({ run }) => run),
-  );
-  return usage && { ...usage, spent: usage.spent + unsettled, held };
+  const runs = dead.map(({ run }) => run);
+  return usage && { ...usage, spent: usage.spent + unsettled, held: heldCredits(book, month, runs) };
 }
 
 /** Returns the number of credits that are reserved in a month, except by the runs in `except`. */
@@ -101,15 +97,13 @@ export function sentLogPath(home: string, run: string): string {
 
 /** Credits are logged before the requests that cost them, so that another run can settle them if the process is killed. */
 export class SentLog {
-  readonly #path: string;
   readonly #file: number;
   readonly #buffer = Buffer.alloc(entryBytes * maxBuffered);
   #bufferedBytes = 0;
   #writtenBytes = 0;
 
   /** Creates the credit log of a run, in place of any earlier one. Throws an AutomateError (`output`) if the file cannot be written. */
-  constructor(path: string) {
-    this.#path = path;
+  constructor(private readonly path: string) {
     this.#file = namingErrors(path, 'written', () => {
       const folder = dirname(path);
       if (isLink(folder)) throw new Error(`${folder} is a symbolic link\nremove it, or move the home folder with AUTOMATE_HOME`);
@@ -139,13 +133,13 @@ export class SentLog {
       // Removes an entry that was written only in part, because all later entries would be misread. The next flush writes the whole buffer
       // again.
       ftruncateSync(this.#file, this.#writtenBytes);
-      throw fileError(this.#path, 'written', error);
+      throw fileError(this.path, 'written', error);
     }
   }
 
   remove(): void {
     closeSync(this.#file);
-    rmSync(this.#path, { force: true });
+    rmSync(this.path, { force: true });
   }
 }
 

@@ -19,7 +19,6 @@ interface RunLedgerOptions {
   warn(message: string): void;
 }
 
-/** Returns the price of each node in a flow, keyed by the node's id. */
 export function pricesOf(plan: Plan, env: string | undefined): Map<string, Price> {
   return new Map(
     allSteps(plan.steps).flatMap(({ id, node }) => {

@@ -1,5 +1,6 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import { rounded, sumOfCredits } from '../core/spending.ts';
+import { creditText } from '../core/text/number.ts';
 import type { Book, Month, Spent } from './book.ts';
 
 export interface PayingKey {
@@ -46,16 +47,11 @@ export function restOf(book: Book, of: Rest['of'], { month, key, run }: RestOpti
 
 export function usedUpRest(rest: Rest | undefined, { name, endMs }: Month, key: PayingKey | undefined): CodedMessage {
   const { of, limit = 0, held = 0 } = rest ?? {};
-  const others = held > 0 ? `, or reserved by active runs (${formatCredits(Math.ceil(held))})` : '';
-  const limitText = `${formatCredits(limit)} credits`;
+  const others = held > 0 ? `, or reserved by active runs (${creditText(Math.ceil(held))})` : '';
+  const limitText = `${creditText(limit)} credits`;
   if (of !== 'key') return { message: `the allowance of ${limitText} for ${name} is used up${others}`, code: 'allowance', details: {} };
   const quota = `the quota of ${limitText} of the key "${key?.name}" for ${name} is used up${others}`;
   return { message: `${quota} (a new month begins on ${new Date(endMs).toISOString().slice(0, 10)})`, code: 'quota', details: {} };
-}
-
-/** Formats a number of credits, for example as `1,500` or `0.25`. */
-export function formatCredits(credits: number): string {
-  return credits.toLocaleString('en-US', { maximumFractionDigits: 4 });
 }
 
 type Dimension = 'month' | 'flow' | 'node' | 'connection' | 'env' | 'key';

@@ -1,20 +1,18 @@
 import type { CodedMessage } from '../core/error-code.ts';
 import type { Ledger } from '../core/ports.ts';
+import { creditText } from '../core/text/number.ts';
 import { type Account, type Book, rounding } from './book.ts';
 import type { Home, MonthlyUsage } from './holds.ts';
 import { Reserve } from './reserve.ts';
-import { formatCredits, type PayingKey, type Rest } from './rest.ts';
+import type { PayingKey, Rest } from './rest.ts';
 
 export interface Price {
   readonly account: Account;
-  /** Number of credits that one action costs. */
   readonly credits: number;
 }
 
 export interface RunPrices extends Home {
-  /** The run's UUID. */
   readonly run: string;
-  /** The prices of actions, keyed by the ID of their node. */
   readonly prices: ReadonlyMap<string, Price>;
   /** Undefined if the run has no maximum. */
   readonly max: number | undefined;
@@ -30,7 +28,6 @@ const defaultBlock = 1024;
 /** Enforces the run's own maximum and, if there is a credit book, the monthly allowance and the API key's quota. */
 export class RunLedger implements Ledger {
   readonly isLimited: boolean;
-  /** The price of an action and the index of the account that it is charged to, keyed by node ID. */
   readonly #prices: ReadonlyMap<string, { readonly credits: number; readonly account: number }>;
   readonly #cheapest: number;
   readonly #max: number;
@@ -91,7 +88,6 @@ export class RunLedger implements Ledger {
     this.#reserve?.flush();
   }
 
-  /** Returns the credits for all actions that have finished since the run was started or resumed. */
   spent(): number {
     return this.#spent;
   }
@@ -133,6 +129,6 @@ export class RunLedger implements Ledger {
 }
 
 function maxReached(credits: number): CodedMessage {
-  const message = credits === 1 ? 'the 1 credit of this run is used up' : `the ${formatCredits(credits)} credits of this run are used up`;
+  const message = credits === 1 ? 'the 1 credit of this run is used up' : `the ${creditText(credits)} credits of this run are used up`;
   return { message, code: 'max-credits', details: { credits } };
 }

@@ -1,3 +1,4 @@
+import { entryOf } from '../core/map-entry.ts';
 import { type Cost, PromptTokens, rounded, type Spending, type SpendingRefusal } from '../core/spending.ts';
 
 /** With a maximum, each call in flight reserves its maximum cost. Until the first call's cost is known, only one call is in flight. */
@@ -58,11 +59,7 @@ export class RunSpending {
   }
 
   of(node: string): Spending {
-    const found = this.#nodes.get(node);
-    if (found) return found;
-    const spending = new NodeSpending();
-    this.#nodes.set(node, spending);
-    return spending;
+    return entryOf(this.#nodes, node, () => new NodeSpending());
   }
 
   totals(): Readonly<Record<string, number>> {

@@ -18,7 +18,6 @@ export interface OldOutput {
 export class OldRows {
   readonly #old: OldOutput;
   readonly #text: OldText;
-  /** The position, in bytes of text, up to which rows have been copied. */
   copied: number;
 
   constructor(old: OldOutput, copied: number) {

@@ -37,7 +37,8 @@ export function refusePlaces({ file: flow, plan: { steps } }: FlowInFile, option
     gone: plan.gone?.out,
   };
   const outputs = (Object.keys(paths) as OutputRole[]).map((of) => ({ what: outputNames[of], path: paths[of], of }));
-  refuseSameFiles([...inputFiles(options), { what: 'the flow', path: flow }, ...outputs]);
+  const inputs = inputPaths(options).map((path) => ({ what: 'the input', path }));
+  refuseSameFiles([...inputs, { what: 'the flow', path: flow }, ...outputs]);
   for (const path of new Set(joinedFilesOf({ steps }).map(({ path }) => path)))
     refuseSameFiles([{ what: 'a file that the flow joins', path }, ...outputs]);
   refuseSameFiles([...ownFiles(plan), ...outputs]);
@@ -50,10 +51,6 @@ export function refusePlaces({ file: flow, plan: { steps } }: FlowInFile, option
       throw placeRefused('output-exists', `${path} is a symbolic link to a file that does not exist`, { of, isRemovable: true });
     }
   }
-}
-
-function inputFiles(options: RunOptions): NamedFile[] {
-  return inputPaths(options).map((path) => ({ what: 'the input', path }));
 }
 
 function placeRefused(

@@ -88,7 +88,6 @@ function defaultErrors(flow: string, { in: input, out }: OutputOptions, format: 
   return join(dirname(out), basename(out, named && extensionOf(named, out)) + ending);
 }
 
-/** The file in which runs keep their answers. */
 export function answersPath(out: string): string {
   return `${realFile(out)}.automate-answers`;
 }

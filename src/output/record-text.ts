@@ -51,7 +51,6 @@ export async function writeAll(sink: Sink, begin: string, pieces: readonly Piece
   return marks;
 }
 
-/** Joins text so that fewer writes to a sink are needed. */
 class JoinedText {
   readonly #sink: Sink;
   #text: string;

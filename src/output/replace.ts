@@ -11,8 +11,11 @@ import { truthFactsIn, truthPath } from './truth.ts';
 
 /** The files that a run with --replace writes. When it is complete, they replace the old files next to them. */
 export function partPlan(plan: OutputPlan): OutputPlan {
-  const { out, errors } = plan;
-  return { ...plan, out: partPath(out), errors: errors !== undefined && isFileOrFree(errors) ? partPath(errors) : errors };
+  return withPaths(plan, partPath);
+}
+
+function withPaths({ out, errors, ...plan }: OutputPlan, named: (path: string) => string): OutputPlan {
+  return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
 }
 
 export function partPath(path: string): string {
@@ -21,9 +24,7 @@ export function partPath(path: string): string {
 
 /** The place to which a run with --replace that ends early and cannot be resumed moves its part files, next to the old files. */
 export function unfinishedPlan(plan: OutputPlan): OutputPlan {
-  const named = (path: string) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1');
-  const { out, errors } = plan;
-  return { ...plan, out: named(out), errors: errors !== undefined && isFileOrFree(errors) ? named(errors) : errors };
+  return withPaths(plan, (path) => path.replace(/(\.[^./\\]+)?$/, '.unfinished$1'));
 }
 
 export async function removeParts({ out, errors, gone }: Pick<OutputPlan, 'out' | 'errors' | 'gone'>): Promise<void> {

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { AutomateError } from '../core/failure.ts';
 import { dataFilesOf, joinedFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { optionsWith, type RunOptions, valuesOf } from '../core/run-options.ts';
+import { lowerCaseName } from '../core/text/words.ts';
 import { version } from '../core/version.ts';
 import { envOf } from '../files/home.ts';
 import { fullPath, shownPath, statOf } from '../files/stat.ts';
@@ -23,13 +24,11 @@ export interface FlowInFile {
 export interface Identity {
   readonly version: string;
   readonly flow: string;
-  /** A hash for each variable of the flow. */
   readonly variables: Readonly<Record<string, string>>;
   /** A hash; undefined if the flow uses none. */
   readonly savedConnections?: string;
   readonly env: string;
   readonly inputs: readonly InputIdentity[];
-  /** Size and modification time of each data file, by path. */
   readonly dataFiles: Readonly<Record<string, string>>;
   /** A hash for each file that belongs to the flow, such as a schema. */
   readonly flowFiles: Readonly<Record<string, string>>;
@@ -113,7 +112,6 @@ async function flowHash({ file, plan }: FlowInFile): Promise<string> {
   return contentHash(text.replace(/(\bmax_cost["']?\s*:\s*)\d[\d._eE+-]*/g, '$1'));
 }
 
-/** The run was started by `automate retry`. */
 export function isRetry({ retryOf }: Identity): boolean {
   return retryOf !== undefined;
 }
@@ -150,7 +148,6 @@ function contentHash(content: string): string {
   return createHash('sha256').update(content).digest('hex').slice(0, 16);
 }
 
-/** Size and modification time. */
 function stateOf(file: string): string {
   const found = statOf(file);
   return found ? `${found.size} bytes of ${found.mtime.toISOString()}` : 'missing';
@@ -202,7 +199,6 @@ type Fact = string | { readonly hash: string } | { readonly options: Readonly<Re
 
 const versionName = 'the version of automate';
 
-/** The parts of an identity, by their names in messages. */
 function factsOf(identity: Identity): Map<string, Fact> {
   const { version, flow, variables, savedConnections, env, inputs, dataFiles, flowFiles, joinedFiles = {}, filesFolder } = identity;
   const { reading, setFields, writing } = identity;
@@ -252,11 +248,6 @@ function changeLines(what: string, before: Fact = 'nothing', now: Fact = 'nothin
 function optionLines(what: string, before: Readonly<Record<string, unknown>>, now: Readonly<Record<string, unknown>>): string[] {
   return Object.keys({ ...before, ...now }).flatMap((name) => {
     const [old, present] = [before[name], now[name]].map((value) => (value === undefined ? 'not set' : JSON.stringify(value)));
-    return old === present ? [] : [`${what}: ${optionName(name)} was ${old}, is ${present}`];
+    return old === present ? [] : [`${what}: ${lowerCaseName(name, '-')} was ${old}, is ${present}`];
   });
-}
-
-/** As on the command line: `csv-safe` for `csvSafe`. */
-function optionName(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

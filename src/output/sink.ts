@@ -18,7 +18,6 @@ export interface Sink {
 /** The output that a run has written to a file. A later run compares this with the file to detect changes by others. */
 export interface Written {
   readonly bytes: number;
-  /** CRC-32 of the file's bytes. */
   readonly crc: number;
   /** Bytes of uncompressed text. For a gzipped file and a workbook, this is not the size of the file. */
   readonly text: number;

@@ -43,7 +43,6 @@ export class SpillFiles {
     return file;
   }
 
-  /** Closes the file if no other SpilledText uses it. */
   leave(file: SharedFile): void {
     if (--file.texts > 0) return;
     this.#files.splice(this.#files.indexOf(file), 1);

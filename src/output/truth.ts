@@ -32,18 +32,13 @@ export interface CompleteRun {
   readonly identity: Identity;
   readonly counts: CompleteCounts;
   /** `errors` is undefined if no record failed or if there is no errors file. */
-  readonly files: { readonly out: Written; readonly errors?: FileContent };
+  readonly files: { readonly out: Written; readonly errors?: Written & { readonly path: string } };
 }
 
 export interface CompleteCounts {
   readonly written: number;
   readonly failed: number;
   readonly filtered?: number;
-}
-
-/** The absolute path of a file and a description of its content. */
-interface FileContent extends Written {
-  readonly path: string;
 }
 
 /** Describes the rows of one record in an output, but does not contain their values. */
@@ -97,7 +92,6 @@ export function entryPlace(index: number): number {
   return keyBytes + index * entryBytes;
 }
 
-/** Its name in messages. */
 export const truthName = 'the file about the output';
 
 /** Next to the output file. */
@@ -218,7 +212,6 @@ export class TruthLog {
 
 interface TruthHead extends TruthFacts {
   readonly count: number;
-  /** Number of ranges of failed records. */
   readonly ranges: number;
   readonly crc: number;
 }

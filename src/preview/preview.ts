@@ -11,6 +11,7 @@ import type { Action } from '../core/node.ts';
 import type { HttpRequest } from '../core/ports.ts';
 import type { Fields } from '../core/record.ts';
 import { withQuery } from '../core/template/url.ts';
+import { lowerCaseName } from '../core/text/words.ts';
 import type { FormPart } from '../core/transfer.ts';
 import type { Value } from '../core/value/value.ts';
 import { structureOf } from './structure.ts';
@@ -113,5 +114,5 @@ export function sourceOf(request: LookupRequest): string {
 /** Each part has the name of the node's option. */
 export function lookupQuestion({ query }: LookupRequest): Record<string, Value> {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given.map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value as Value]));
+  return Object.fromEntries(given.map(([name, value]) => [lowerCaseName(name, '_'), value as Value]));
 }

@@ -2,6 +2,7 @@ import { type CodedMessage, detailsOf, type ErrorCode, type ErrorDetails, type I
 import { FlowError } from '../core/failure.ts';
 import { defaultEnv } from '../core/run-options.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
+import { lowerCaseName } from '../core/text/words.ts';
 import { variableText } from '../credentials/environment.ts';
 
 const inputHints: Readonly<Record<InputHint, string>> = {
@@ -77,5 +78,5 @@ function credentialAdvice({ credential, env = defaultEnv, remedy, takesVariable 
 const fields: Readonly<Record<string, string>> = { var: 'var.NAME', encoding: 'charset in Content-Type', inFormat: 'Content-Type' };
 
 export function fieldName(option: string): string {
-  return fields[option] ?? option.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return fields[option] ?? lowerCaseName(option, '_');
 }

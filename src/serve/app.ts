@@ -185,15 +185,26 @@ function refuseUnknown({ server, params, url, method }: FastifyRequest): never {
   throw new ProblemResponse('method-not-allowed', `expected ${allow}, found ${method}`, {}, { allow });
 }
 
-type Handlers = Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Parameters<FastifyInstance['route']>[0]>>;
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type HandlerOptions = Omit<Parameters<FastifyInstance['route']>[0], 'method' | 'url'>;
+
+/** For a path with one method. */
+export function addRoute(
+  app: FastifyInstance,
+  method: Method,
+  url: string,
+  options: HandlerOptions,
+  more?: Parameters<typeof addRoutes>[3],
+): void {
+  addRoutes(app, url, { [method]: options }, more);
+}
 
 /** Adds HEAD if there is GET, unless GET returns a stream. `url` includes the prefix of `app`. */
 export function addRoutes(
   app: FastifyInstance,
   url: string,
-  routes: { readonly [Method in keyof Handlers]?: HandlerOptions },
+  routes: Readonly<Partial<Record<Method, HandlerOptions>>>,
   { withHead = true }: { readonly withHead?: boolean } = {},
 ): void {
   if (!url.startsWith(app.prefix)) throw new Error(`${url} is not below ${app.prefix}`);

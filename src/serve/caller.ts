@@ -4,7 +4,6 @@ import type { ApiKey, Scope } from './store/api-key.ts';
 /** The parts of an accepted API key that decide what its requests may do. */
 export type LetInKey = Pick<ApiKey, 'id' | 'name' | 'scopes' | 'flows' | 'quota'>;
 
-/** An API key or a user of the web page. */
 export class Caller {
   /** `key` is undefined for a user of the web page, who may do everything. */
   constructor(readonly key: LetInKey | undefined) {}

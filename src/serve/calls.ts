@@ -10,7 +10,6 @@ import { RequestSlots } from './keys/request-slots.ts';
 import { ProblemResponse } from './problem.ts';
 
 interface CallAnswer {
-  /** The body of the response, as JSON. */
   readonly text: string;
   readonly credits: number;
 }
@@ -19,7 +18,6 @@ type CallRequest = FlowCall<LetInKey> & {
   readonly waitMs: number;
 };
 
-/** Maximum number of calls that are processed at the same time. */
 const maxCalls = 256;
 
 /** Runs the calls of clients to all flows, and limits how many are processed at the same time. */

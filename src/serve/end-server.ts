@@ -62,13 +62,7 @@ class Deadline {
   }
 }
 
-/** Promises that resolve on the first and the second signal that tells the server to end. */
-interface ServeSignals {
-  readonly first: Promise<NodeJS.Signals>;
-  readonly second: Promise<NodeJS.Signals>;
-}
-
-export function watchSignals(): ServeSignals {
+export function watchSignals() {
   const take: ((signal: NodeJS.Signals) => void)[] = [];
   const [first, second] = [0, 1].map(() => new Promise<NodeJS.Signals>((resolve) => take.push(resolve))) as [
     Promise<NodeJS.Signals>,
@@ -102,9 +96,7 @@ export class AnswersUnderWay {
 }
 
 /** Logs requests, without API keys, bodies, fields or queries. */
-interface RequestLog extends Pick<AppOptions, 'answered' | 'bug'> {
-  flush(): void;
-}
+type RequestLog = Pick<AppOptions, 'answered' | 'bug'> & { flush(): void };
 
 /** `write` receives all lines of one turn of the event loop at once. */
 export function createLog(form: 'text' | 'json', write: (lines: string) => void): RequestLog {

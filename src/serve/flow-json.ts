@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { Problem as FlowProblem } from '../core/failure.ts';
+import { entryOf } from '../core/map-entry.ts';
 import type { Step } from '../core/node.ts';
 import { allSteps, type Plan } from '../core/plan.ts';
 import { actionsOf, sumOf } from '../preview/forecast/actions.ts';
@@ -36,14 +37,9 @@ const texts = new WeakMap<ServedFlow, string>();
 
 /** Generated only once for each version of the flow's file. */
 export function flowJsonText(flow: ServedFlow): string {
-  const made = texts.get(flow);
-  if (made !== undefined) return made;
-  const text = JSON.stringify(flowJson(flow));
-  texts.set(flow, text);
-  return text;
+  return entryOf(texts, flow, () => JSON.stringify(flowJson(flow)));
 }
 
-/** Leaves out the path of the flow's folder. */
 export function problemJson(problem: FlowProblem, path: string) {
   const { line = null, column = null } = problem;
   return { line, column, message: messageForClient(problem).replaceAll(path, basename(path)) };

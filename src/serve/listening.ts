@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 
 export interface ListeningOptions {
   readonly host: string;
@@ -18,9 +18,9 @@ export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): v
   const { host, tlsCert, tlsKey, behindProxy, allowHost } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     const [given, missing] = tlsCert === undefined ? ['--tls-key', '--tls-cert'] : ['--tls-cert', '--tls-key'];
-    throw new AutomateError('usage', `expected ${missing} together with ${given}`);
+    throw usageError(`expected ${missing} together with ${given}`);
   }
-  if (tlsCert !== undefined && behindProxy) throw new AutomateError('usage', 'expected --tls-cert or --behind-proxy, found both');
+  if (tlsCert !== undefined && behindProxy) throw usageError('expected --tls-cert or --behind-proxy, found both');
   if (isLoopback(host)) return;
   const missing = [
     ...(hasKey ? [] : ['an API key: automate keys create NAME']),
@@ -30,7 +30,7 @@ export function refuseOpenAddress(options: ListeningOptions, hasKey: boolean): v
     ...(allowHost.length > 0 ? [] : ['the name that clients use: --allow-host NAME']),
   ];
   if (missing.length === 0) return;
-  throw new AutomateError('usage', `--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
+  throw usageError(`--host ${host} can be reached from other machines, and this is missing:\n${missing.join('\n')}`);
 }
 
 export function listeningAddress({ host, tlsCert }: ListeningOptions, port: number): string {
@@ -49,12 +49,13 @@ export function clientAddress(options: ListeningOptions, port: number): string {
 /** Checks the Host header to prevent DNS rebinding, in which a web page gets access to a local server. */
 export class Hosts {
   readonly #allowed: readonly string[];
-  readonly #isTls: boolean;
   #port = 0;
 
-  constructor(allowed: readonly string[], isTls: boolean) {
+  constructor(
+    allowed: readonly string[],
+    private readonly isTls: boolean,
+  ) {
     this.#allowed = allowed.map((name) => name.toLowerCase());
-    this.#isTls = isTls;
   }
 
   set port(port: number) {
@@ -66,7 +67,7 @@ export class Hosts {
     const name = host.toLowerCase();
     const own = ['127.0.0.1', 'localhost', '[::1]'];
     if (own.some((one) => name === `${one}:${this.#port}`)) return true;
-    if (this.#port === (this.#isTls ? 443 : 80) && own.includes(name)) return true;
+    if (this.#port === (this.isTls ? 443 : 80) && own.includes(name)) return true;
     return this.#allowed.includes(name) || this.#allowed.includes(name.replace(/:\d+$/, ''));
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyContextConfig, FastifyInstance, FastifySchema } from 'fasti
 import { createJsonSchemaTransform } from 'fastify-type-provider-zod';
 import { version } from '../core/version.ts';
 import type { ServedFlow } from '../run/flow-folder.ts';
-import { addRoutes } from './app.ts';
+import { addRoute } from './app.ts';
 import { openVariables } from './flow-json.ts';
 import { type ProblemName, ProblemResponse, problemNames, statusOf, titleOf } from './problem.ts';
 import type { Audience } from './routes/key-door.ts';
@@ -26,7 +26,6 @@ const requestHeaders = {
 
 const header = (description: string) => ({ description, schema: { type: 'string' } });
 
-/** Headers of every response to a request with an API key. */
 const answerHeaders = {
   'X-Request-Id': header("the id of the request, which is also in the server's log; an id that you send is used"),
   'RateLimit-Policy': header('"key";q=600;w=60: 600 requests in 60 seconds'),
@@ -120,22 +119,19 @@ function withAnswers(api: ServerDescription): ServerDescription {
 }
 
 export function addOpenApiRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
-  addRoutes(app, `${base}/openapi.json`, {
-    GET: {
-      schema: { summary: 'This description (OpenAPI 3.1)' },
-      handler: async (request) => {
-        const { flows } = await server.flows.list();
-        const caller = callerOf(request);
-        return withVariables(
-          app.swagger() as ServerDescription,
-          flows.filter(({ id }) => caller.sees(id)),
-        );
-      },
+  addRoute(app, 'GET', `${base}/openapi.json`, {
+    schema: { summary: 'This description (OpenAPI 3.1)' },
+    handler: async (request) => {
+      const { flows } = await server.flows.list();
+      const caller = callerOf(request);
+      return withVariables(
+        app.swagger() as ServerDescription,
+        flows.filter(({ id }) => caller.sees(id)),
+      );
     },
   });
 }
 
-/** Adds a parameter for each variable that callers may set in these flows. */
 function withVariables(api: ServerDescription, flows: readonly ServedFlow[]): ServerDescription {
   const parameters = variableParameters(flows);
   if (parameters.length === 0) return api;
@@ -196,18 +192,16 @@ const advice: Readonly<Record<ProblemName, string>> = {
 
 /** Adds the documentation pages to which the `type` URLs of problem responses lead. Anybody can read them. */
 export function addProblemPages(app: FastifyInstance): void {
-  addRoutes(app, '/problems/:name', {
-    GET: {
-      schema: { hide: true } as object,
-      handler: async (request, reply) => {
-        const { name } = request.params as { readonly name: string };
-        const found = problemNames.find((one) => one === name);
-        if (!found) throw new ProblemResponse('not-found', `there is no problem "${name}"`);
-        return reply
-          .type('text/html; charset=utf-8')
-          .serializer((body: unknown) => body as string)
-          .send(pageOf(found));
-      },
+  addRoute(app, 'GET', '/problems/:name', {
+    schema: { hide: true } as object,
+    handler: async (request, reply) => {
+      const { name } = request.params as { readonly name: string };
+      const found = problemNames.find((one) => one === name);
+      if (!found) throw new ProblemResponse('not-found', `there is no problem "${name}"`);
+      return reply
+        .type('text/html; charset=utf-8')
+        .serializer((body: unknown) => body as string)
+        .send(pageOf(found));
     },
   });
 }

@@ -31,7 +31,6 @@ const problems = {
   'disk-full': [507, 'The disk is full'],
 } as const satisfies Record<string, readonly [status: number, title: string]>;
 
-/** The name of a kind of problem, which is the last part of its `type` URL. */
 export type ProblemName = keyof typeof problems;
 
 export const problemNames = Object.keys(problems) as ProblemName[];

@@ -10,7 +10,6 @@ import type { RunWorkersOptions } from '../workers/workers-of-run.ts';
 import type { ListeningOptions } from './listening.ts';
 import { type RunningServer, runningServer, serverLockPath } from './store/links.ts';
 
-/** The right to be the only server that uses a home folder. */
 export interface ServeLock {
   /** Records in the lock file the URL at which the server listens. */
   serves(address: string): void;
@@ -50,7 +49,7 @@ function lockOrThrow(home: string) {
   }
 }
 
-export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimits, RunWorkersOptions {
+export interface ServeOptions extends ListeningOptions, RunWorkersOptions {
   readonly port: number;
   /** Time in ms that requests in progress have to finish after a signal. */
   readonly grace: number;
@@ -63,19 +62,11 @@ export interface ServeOptions extends ListeningOptions, PageSettings, QueueLimit
   readonly allowHttp?: boolean;
   /** The folder of the files that flows send and save; undefined if there is none. */
   readonly files?: string;
-}
-
-interface QueueLimits {
   readonly maxRuns: number;
   readonly maxQueue: number;
-  /** Maximum size of one request body in bytes. */
   readonly maxUpload: number;
-  /** Maximum size of all runs on the disk in bytes. */
   readonly maxDisk: number;
   readonly keep: number;
-}
-
-interface PageSettings {
   readonly ui: boolean;
   readonly edit?: boolean;
   readonly open?: boolean;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, usageError } from '../core/failure.ts';
 import type { NetworkAddress } from '../core/run-options.ts';
 import { counted } from '../core/text/number.ts';
 import { shellWord } from '../core/text/quoted-word.ts';
@@ -59,7 +59,6 @@ async function openMetrics(address: NetworkAddress): Promise<Metrics> {
   return Metrics.open(address);
 }
 
-/** Everything that is opened before the server listens: lock, metrics and workers. */
 interface OpenedServer {
   readonly home: string;
   readonly lock: ServeLock;
@@ -127,7 +126,7 @@ async function serveFlows(
 }
 
 function refuseFolders(dir: string, { files }: ServeOptions): void {
-  if (!statOf(dir)?.isDirectory()) throw new AutomateError('usage', `expected a folder with flows, found none at ${dir}`);
+  if (!statOf(dir)?.isDirectory()) throw usageError(`expected a folder with flows, found none at ${dir}`);
   refuseNoFolder(files);
 }
 
@@ -141,7 +140,7 @@ function tlsOf({ tlsCert, tlsKey }: ServeOptions) {
     try {
       return readFileSync(path);
     } catch (error) {
-      throw new AutomateError('usage', `${path} cannot be read: ${systemReason(error as Error)}`);
+      throw usageError(`${path} cannot be read: ${systemReason(error as Error)}`);
     }
   };
   return { cert: read(tlsCert), key: read(tlsKey) };
@@ -158,7 +157,7 @@ async function startListening(app: FastifyInstance, { host, port }: ServeOptions
         `port ${port} of ${host} is in use by another process\nchoose another with --port; 0 is any free port`,
       );
     if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-      throw new AutomateError('usage', `the server cannot listen on ${host}:${port}: ${systemReason(error as Error)}`);
+      throw usageError(`the server cannot listen on ${host}:${port}: ${systemReason(error as Error)}`);
     throw error;
   }
 }
@@ -177,7 +176,6 @@ interface Started {
   readonly links: Links;
 }
 
-/** Prints what the server provides, and how the user can begin. */
 async function greet({ app, server, keys, dir, options, messages, links }: Started): Promise<void> {
   const { flows, unserved } = await server.flows.list();
   const [listening, forClients] = [listeningAddress(options, portOf(app)), clientAddress(options, portOf(app))];

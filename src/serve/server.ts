@@ -25,7 +25,6 @@ import { type Deliveries, openDeliveries } from './store/deliveries.ts';
 import type { UsageCounts } from './store/usage.ts';
 
 interface ServerLimits extends RunLimits {
-  /** Maximum size of one request body in bytes. */
   readonly maxUpload: number;
 }
 
@@ -48,7 +47,6 @@ interface ServerOptions {
   say(text: string): void;
 }
 
-/** Maximum number of clients that listen to runs with the same API key. */
 const maxListeners = 32;
 
 export class Server {

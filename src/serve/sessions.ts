@@ -6,12 +6,6 @@ const maxMs = 7 * 24 * 3_600_000;
 
 const maxSessions = 1000;
 
-interface PageSession {
-  readonly pageToken: string;
-  readonly endsMs: number;
-  idleUntilMs: number;
-}
-
 /** The two values with which a request proves that it belongs to a session of the web page. */
 interface SessionProofs {
   readonly cookie: string;
@@ -21,17 +15,14 @@ interface SessionProofs {
 
 /** Only hashes of the secret values are kept, and only in memory, so a restart ends all sessions. All times are monotonic. */
 export class Sessions {
-  readonly #now: () => number;
   /** Keyed by the hash of the session cookie. */
-  readonly #sessions = new Map<string, PageSession>();
+  readonly #sessions = new Map<string, { readonly pageToken: string; readonly endsMs: number; idleUntilMs: number }>();
 
-  constructor(now: () => number) {
-    this.#now = now;
-  }
+  constructor(private readonly now: () => number) {}
 
   open(): SessionProofs {
     const [cookie, pageToken] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [string, string];
-    const now = this.#now();
+    const now = this.now();
     this.#sessions.set(hashOf(cookie), { pageToken: hashOf(pageToken), endsMs: now + maxMs, idleUntilMs: now + idleMs });
     forgetOldest(this.#sessions);
     return { cookie, pageToken };
@@ -40,7 +31,7 @@ export class Sessions {
   /** The session then stays open for another 12 hours. */
   use({ cookie, pageToken }: SessionProofs): boolean {
     const session = this.#sessions.get(hashOf(cookie));
-    const now = this.#now();
+    const now = this.now();
     if (!session || session.pageToken !== hashOf(pageToken)) return false;
     if (now >= session.endsMs || now >= session.idleUntilMs) {
       this.#sessions.delete(hashOf(cookie));

@@ -91,7 +91,6 @@ const shownRow = z.object({
 
 export type ShownRow = z.output<typeof shownRow>;
 
-/** The rows at both ends of the output or of the errors file. */
 export const rowsShape = z.object({
   columns: z.array(z.string()),
   total: z.int().nullable().meta({ description: 'the number of all rows; null if it is not known' }),
@@ -101,7 +100,6 @@ export const rowsShape = z.object({
 
 export type RowsShape = z.output<typeof rowsShape>;
 
-/** One row with its whole cells. */
 export const rowShape = z.object({ columns: z.array(z.string()), failed: z.boolean(), cells: z.array(z.string()) });
 
 export type RowShape = z.output<typeof rowShape>;
@@ -119,7 +117,6 @@ export interface ProgressData
 
 export const callShape = z.object({ records: z.array(z.record(z.string(), z.unknown())), credits: z.number() });
 
-/** A plan forecasts the figures of a run. */
 export const planShape = z.object({
   records: z.int(),
   actions: range,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AutomateError, invalidOption } from '../core/failure.ts';
+import { invalidOption, usageError } from '../core/failure.ts';
 import type { SharedRows } from '../core/node.ts';
 import { concurrency } from '../core/options/amounts.ts';
 import { name } from '../core/options/names.ts';
@@ -32,7 +32,6 @@ const flowOptions = z.strictObject({
   var: pairs.optional(),
   concurrency: concurrency.optional(),
   intervalMs: z.number().min(0).optional(),
-  /** The files that belong to the flow, such as schemas. */
   files: z.record(z.string(), z.string()).default({}),
   // Required, because a flow must not use the connections that are saved on the worker's machine instead.
   saved: z.record(z.string(), z.record(z.string(), z.unknown())),
@@ -43,7 +42,6 @@ const flowOptions = z.strictObject({
  * whoever holds the queue key could use them against the worker's machine.
  */
 const queueManifest = z.strictObject({
-  /** The version of automate that the coordinator uses. */
   version: z.literal(version),
   run: z.string(),
   flow: z.strictObject({ file: z.string(), text: z.string(), options: flowOptions }),
@@ -51,7 +49,6 @@ const queueManifest = z.strictObject({
   env: name,
   /** Certificate authorities as text, because the worker can be on a different machine. */
   cacert: z.strictObject({ pem: z.string() }).optional(),
-  /** The format of the output. `columns` are its columns. */
   format: z.strictObject({
     kind: z.enum(formatKinds),
     gzip: z.boolean(),
@@ -65,7 +62,6 @@ const queueManifest = z.strictObject({
   isLimited: z.boolean(),
   /** True if the run continues even if no server responds. */
   keepsGoing: z.boolean(),
-  /** True if workers must report every attempt to send a request. */
   wantsAttempts: z.boolean(),
 });
 
@@ -122,11 +118,10 @@ export function manifestOf({ request, claim, source, session }: OpenRun, wantsAt
 /** Throws an AutomateError (`usage`) if the manifest asks for anything that a worker of a queue does not do. */
 export function checkedManifest(found: unknown, run: string): Manifest {
   const { data, error } = queueManifest.safeParse(found);
-  if (!data) throw new AutomateError('usage', issueText(error.issues[0]));
-  if (data.run !== run) throw new AutomateError('usage', 'its manifest belongs to a different run');
+  if (!data) throw usageError(issueText(error.issues[0]));
+  if (data.run !== run) throw usageError('its manifest belongs to a different run');
   const own = process.env.AUTOMATE_ENV;
-  if (own && own !== data.env)
-    throw new AutomateError('usage', `it is for the environment ${data.env}, and this worker is only for ${own} (AUTOMATE_ENV)`);
+  if (own && own !== data.env) throw usageError(`it is for the environment ${data.env}, and this worker is only for ${own} (AUTOMATE_ENV)`);
   return data;
 }
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { AutomateError } from '../core/failure.ts';
+import { usageError } from '../core/failure.ts';
 import type { Messages } from '../credentials/messages.ts';
 import { systemReason } from '../files/naming-errors.ts';
 import { openRedis, type QueueRedis } from './queue/connection.ts';
@@ -82,6 +82,6 @@ async function readAuthorities(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
-    throw new AutomateError('usage', `${file} cannot be read: ${systemReason(error as Error)}`);
+    throw usageError(`${file} cannot be read: ${systemReason(error as Error)}`);
   }
 }

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { entryOf } from '../core/map-entry.ts';
 import type { Clock, ReservedStarts } from '../core/ports.ts';
 import { pricesOf } from '../credits/prices.ts';
 import { UnitPassage } from '../engine/unit-passage.ts';
@@ -10,11 +11,6 @@ import { manifestOf, sharedRowsOf } from './manifest.ts';
 import { Children } from './processes/children.ts';
 import { Pool } from './processes/pool.ts';
 
-/** `shared` are the child processes that all runs share. */
-interface ChildrenFollower extends Pick<WorkerFollower, 'attempt' | 'warn'> {
-  readonly shared: Children | undefined;
-}
-
 /** Serves one run, or all runs of a server. `paused` is called when a child reports a pause of a gate (the rate limiter of an API). */
 export function startChildren(children: number, clock: Clock, paused?: (gate: string, waitMs: number) => void): Children {
   const command = [...process.execArgv, programPath(), childArgument];
@@ -22,7 +18,12 @@ export function startChildren(children: number, clock: Clock, paused?: (gate: st
 }
 
 /** `shared` are the child processes that all runs of this process share, or undefined to start new ones. */
-export async function openWorkers(run: OpenRun, count: number, { attempt, warn, shared }: ChildrenFollower): Promise<Workers> {
+export async function openWorkers(
+  run: OpenRun,
+  count: number,
+  { attempt, warn }: Pick<WorkerFollower, 'attempt' | 'warn'>,
+  shared: Children | undefined,
+): Promise<Workers> {
   const { session, source, request } = run;
   const { ports, ledger } = session;
   const { folder, reserved } = await filesOf(run);
@@ -74,19 +75,16 @@ interface SharedGate {
 
 /** Several processes share gates. Each start is one interval after the previous one, and is reserved for only one process. @internal */
 export class SharedStarts {
-  readonly #clock: Pick<Clock, 'now'>;
   readonly #gates = new Map<string, SharedGate>();
 
-  constructor(clock: Pick<Clock, 'now'>) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Pick<Clock, 'now'>) {}
 
   /** Reserves up to `wanted` starts at a gate for one process. The lowest rate of all processes applies. */
   reserve(name: string, process: object, interval: number, wanted: number): ReservedStarts {
     const gate = this.#gateOf(name);
     gate.rates.set(process, interval);
     const intervalMs = Math.max(...gate.rates.values());
-    const now = this.#clock.now();
+    const now = this.clock.now();
     const firstMs = Math.max(now, gate.nextMs - Math.max(0, gate.lastIntervalMs - intervalMs), gate.pausedUntilMs);
     if (firstMs - now > aheadMs) return { count: 0, inMs: firstMs - now - aheadMs, intervalMs };
     const count = Math.min(wanted, Math.max(1, Math.floor(aheadMs / intervalMs)));
@@ -104,14 +102,10 @@ export class SharedStarts {
   /** No starts are reserved for `waitMs`. */
   pause(name: string, waitMs: number): void {
     const gate = this.#gateOf(name);
-    gate.pausedUntilMs = Math.max(gate.pausedUntilMs, this.#clock.now() + waitMs);
+    gate.pausedUntilMs = Math.max(gate.pausedUntilMs, this.clock.now() + waitMs);
   }
 
   #gateOf(name: string): SharedGate {
-    const found = this.#gates.get(name);
-    if (found) return found;
-    const gate = { rates: new Map<object, number>(), nextMs: 0, lastIntervalMs: 0, pausedUntilMs: 0 };
-    this.#gates.set(name, gate);
-    return gate;
+    return entryOf(this.#gates, name, () => ({ rates: new Map(), nextMs: 0, lastIntervalMs: 0, pausedUntilMs: 0 }));
   }
 }

@@ -45,6 +45,10 @@ export function shortId(run: string): string {
   return run.startsWith('run_') ? run : run.slice(0, 8);
 }
 
+function cannotDo({ problems }: QueuedWorker, run: string): boolean {
+  return problems.some((problem) => problem.run === run);
+}
+
 export function queuedWorker({ id, host, pid, version, units, records, problems }: WorkerSign): QueuedWorker {
   return { id, host, pid, version, units, records, problems: problems.map(shownProblem) };
 }
@@ -52,10 +56,6 @@ export function queuedWorker({ id, host, pid, version, units, records, problems 
 function shownProblem({ run, problem, credentials = [] }: RunProblem): QueuedWorker['problems'][number] {
   const [lacked] = credentials;
   return { run, problem: lacked === undefined ? problem : `no credential "${lacked}"` };
-}
-
-function cannotDo({ problems }: QueuedWorker, run: string): boolean {
-  return problems.some((problem) => problem.run === run);
 }
 
 function queuedRun(

@@ -10,11 +10,10 @@ import { isRunId } from './queue/queue-keys.ts';
 import { readAnswer } from './queue/queue-message.ts';
 import { unitsPerWorker } from './queue/queue-units.ts';
 import { deadMs, expireRun, type FoundRun, findRun, runIds } from './queue/run-entry.ts';
-import { takeUnits, type UnitEnd, type UnitPlace, type UnitTaker } from './queue/unit-jobs.ts';
+import { takeUnits, type UnitEnd, type UnitPlace } from './queue/unit-jobs.ts';
 import { removeWorker, Silences, showWorker, type WorkerSign } from './queue/worker-signs.ts';
 import { queuedWorker, shortId } from './queue-status.ts';
 
-/** Interval in ms at which a worker tells Redis that it is alive. */
 const beatMs = 1000;
 
 interface QueueWorkerOptions {
@@ -33,8 +32,6 @@ export class QueueWorker {
   readonly id = `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`;
   /** True if all unfinished records were handed back to the queue. */
   readonly ended: Promise<boolean>;
-  readonly #queue: OpenQueue;
-  readonly #options: QueueWorkerOptions;
   readonly #clock = createClock();
   readonly #gates: Gates;
   readonly #silences: Silences;
@@ -45,9 +42,8 @@ export class QueueWorker {
   readonly #runs = new Map<string, JoinedRun>();
   /** The texts in Redis that are not ids of runs, and that this worker has warned of. */
   #saidForeign: ReadonlySet<string> = new Set();
-  /** Errors of Redis that were printed already. */
   readonly #warned = new Set<string>();
-  #taker: UnitTaker | undefined;
+  #taker: Awaited<ReturnType<typeof takeUnits>> | undefined;
   #beat: NodeJS.Timeout | undefined;
   #isBeating = false;
   #isStopping = false;
@@ -58,9 +54,10 @@ export class QueueWorker {
   #end: (isClean: boolean) => void = () => undefined;
   #fail: (error: unknown) => void = () => undefined;
 
-  constructor(queue: OpenQueue, options: QueueWorkerOptions) {
-    this.#queue = queue;
-    this.#options = options;
+  constructor(
+    private readonly queue: OpenQueue,
+    private readonly options: QueueWorkerOptions,
+  ) {
     this.#gates = new Gates(this.#clock, (gate) => queue.gates.permitsOf(gate));
     this.#silences = new Silences(queue.now);
     this.#shownMs = queue.now();
@@ -73,7 +70,7 @@ export class QueueWorker {
   }
 
   async start(): Promise<void> {
-    const { redis, keys, seal, gates } = this.#queue;
+    const { redis, keys, seal, gates } = this.queue;
     await gates.onPause((gate, waitMs) => this.#gates.pauseHere(gate, waitMs));
     const subscriber = redis.duplicate();
     subscriber.on('messageBuffer', (_channel, message: Buffer) => {
@@ -83,7 +80,7 @@ export class QueueWorker {
     await redis.insist(() => subscriber.subscribe(keys.worker(this.id)));
     await this.#look();
     this.#beat = setInterval(() => void this.#look(), beatMs);
-    const { leaseMs } = this.#options;
+    const { leaseMs } = this.options;
     this.#taker = await takeUnits(redis, keys, { units: unitsPerWorker, leaseMs }, (place) => this.#take(place));
   }
 
@@ -92,7 +89,7 @@ export class QueueWorker {
     if (this.#isStopping) return;
     this.#isStopping = true;
     this.#taker?.pause();
-    const { graceMs } = this.#options;
+    const { graceMs } = this.options;
     const all = this.#leaveAll(graceMs);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
@@ -118,31 +115,31 @@ export class QueueWorker {
   }
 
   #sayLeft(id: string, run: JoinedRun, why: string): void {
-    if (run.isReady && !this.#saidLeft.has(run)) this.#options.say(`left run ${shortId(id)}: ${why}`);
+    if (run.isReady && !this.#saidLeft.has(run)) this.options.say(`left run ${shortId(id)}: ${why}`);
     this.#saidLeft.add(run);
   }
 
   async #close(): Promise<void> {
     clearInterval(this.#beat);
-    const { redis, keys } = this.#queue;
+    const { redis, keys } = this.queue;
     await this.#taker?.close();
     if (!redis.isAway) await removeWorker(redis, keys, this.id).catch(() => undefined);
   }
 
   /** True while no other worker can have taken this worker's records, because this worker's lease in Redis has not expired. */
-  readonly #isShown = () => this.#queue.now() - this.#shownMs < this.#options.leaseMs;
+  readonly #isShown = () => this.queue.now() - this.#shownMs < this.options.leaseMs;
 
   async #look(): Promise<void> {
-    const { redis, now } = this.#queue;
+    const { redis, now } = this.queue;
     if (this.#isStopping) return;
     if (!this.#isShown()) for (const run of this.#runs.values()) void run.leave('stale');
     if (redis.isAway || this.#isBeating) return;
     this.#isBeating = true;
     try {
       const sentMs = now();
-      await redis.heartbeat(() => showWorker(this.#queue, this.#sign()));
+      await redis.heartbeat(() => showWorker(this.queue, this.#sign()));
       this.#shownMs = sentMs;
-      await this.#queue.jobs.putDue();
+      await this.queue.jobs.putDue();
       await this.#lookAtRuns();
       this.#endIfIdle();
     } catch (error) {
@@ -157,7 +154,7 @@ export class QueueWorker {
 
   #sign(): WorkerSign {
     const problems = [...this.#runs.values()].flatMap(({ problem }) => problem ?? []);
-    const { leaseMs } = this.#options;
+    const { leaseMs } = this.options;
     const units = this.#taker?.held ?? 0;
     return { id: this.id, host: hostname(), pid: process.pid, version, leaseMs, units, records: this.#records, problems };
   }
@@ -165,11 +162,11 @@ export class QueueWorker {
   #warnOnce(message: string): void {
     if (this.#warned.has(message)) return;
     this.#warned.add(message);
-    this.#options.warn(`${this.#queue.url} refuses a command: ${message}`);
+    this.options.warn(`${this.queue.url} refuses a command: ${message}`);
   }
 
   async #lookAtRuns(): Promise<void> {
-    const { redis, keys } = this.#queue;
+    const { redis, keys } = this.queue;
     const ids = await runIds(redis, keys);
     // A known run may be missing from the set: its coordinator adds it again. A run whose keys cannot be read must not hide the runs after it.
     for (const id of new Set([...ids, ...this.#runs.keys()])) if (isRunId(id)) await this.#lookAt(id).catch(() => undefined);
@@ -182,13 +179,13 @@ export class QueueWorker {
   #sayForeign(ids: readonly string[]): void {
     for (const id of ids) {
       if (!this.#saidForeign.has(id))
-        this.#options.warn(`cannot process a run: expected a UUID as its id, found ${JSON.stringify(id.slice(0, 60))}`);
+        this.options.warn(`cannot process a run: expected a UUID as its id, found ${JSON.stringify(id.slice(0, 60))}`);
     }
     this.#saidForeign = new Set(ids);
   }
 
   async #lookAt(id: string): Promise<void> {
-    const { redis, keys, seal } = this.#queue;
+    const { redis, keys, seal } = this.queue;
     const found = await findRun(redis, keys, seal, id);
     const known = this.#runs.get(id);
     if (!found) {
@@ -212,7 +209,7 @@ export class QueueWorker {
 
   async #expire(id: string, run: JoinedRun): Promise<void> {
     if (this.#expiring.has(run)) return;
-    await expireRun(this.#queue.redis, this.#queue.keys.run(id));
+    await expireRun(this.queue.redis, this.queue.keys.run(id));
     this.#expiring.add(run);
   }
 
@@ -226,7 +223,7 @@ export class QueueWorker {
   }
 
   #join(id: string, { state, gen, flow }: FoundRun): JoinedRun {
-    const run = new JoinedRun(this.#queue, this.id, {
+    const run = new JoinedRun(this.queue, this.id, {
       ...{
         id,
         gen: state?.gen ?? gen,
@@ -234,13 +231,13 @@ export class QueueWorker {
         clock: this.#clock,
         gates: this.#gates,
         isShown: this.#isShown,
-        say: this.#options.say,
-        warn: this.#options.warn,
-        metrics: this.#options.metrics,
+        say: this.options.say,
+        warn: this.options.warn,
+        metrics: this.options.metrics,
       },
       finished: (records) => {
         this.#records += records;
-        this.#busyMs = this.#queue.now();
+        this.#busyMs = this.queue.now();
       },
       failed: (error) => void this.#break(error),
     });
@@ -257,7 +254,7 @@ export class QueueWorker {
   }
 
   async #take(place: UnitPlace): Promise<UnitEnd> {
-    this.#busyMs = this.#queue.now();
+    this.#busyMs = this.queue.now();
     if (this.#isStopping) return 'back';
     try {
       await this.#lookAt(place.run);
@@ -270,9 +267,9 @@ export class QueueWorker {
   }
 
   #endIfIdle(): void {
-    const { idleMs } = this.#options;
+    const { idleMs } = this.options;
     if (idleMs === undefined || (this.#taker?.held ?? 0) > 0) return;
-    if (this.#queue.now() - this.#busyMs >= idleMs) void this.stop();
+    if (this.queue.now() - this.#busyMs >= idleMs) void this.stop();
   }
 
   /** Ends the worker because its temporary files cannot be written. Unfinished records go back to the queue. */

@@ -1,6 +1,5 @@
 import type { CodedMessage } from '../core/error-code.ts';
-import type { Event } from '../core/event.ts';
-import type { Cost, SpendingRefusal } from '../core/spending.ts';
+import type { SpendingRefusal } from '../core/spending.ts';
 import type { SaveNames } from '../core/transfer.ts';
 import type { ResultForm, WorkerQuestion, WorkerReport } from './processes/wire-form.ts';
 
@@ -44,26 +43,9 @@ export abstract class RunLink {
     return this.#answerTo({ kind: 'hold-credits', node, calls });
   }
 
-  /** `cost` is undefined if the call cost the price of the node. */
-  settleCredits(node: string, cost: number | undefined): void {
-    this.add({ kind: 'settle-credits', node, cost });
-  }
-
-  releaseCredits(node: string, calls: number): void {
-    this.tell({ kind: 'release-credits', node, calls });
-  }
-
   /** Reserves the maximum cost of a call, as `Spending.hold` does. */
   holdMoney(node: string, max: number, most: number): Promise<HeldMoney> {
     return this.#answerTo({ kind: 'hold-money', node, max, most });
-  }
-
-  settleMoney(node: string, held: number | undefined, cost: Cost): void {
-    this.tell({ kind: 'settle-money', node, held, cost });
-  }
-
-  releaseMoney(node: string, held: number): void {
-    this.tell({ kind: 'release-money', node, held });
   }
 
   readonly saveNames: SaveNames = {
@@ -72,10 +54,6 @@ export abstract class RunLink {
     note: (path, owner, bytes) => this.#answerTo({ kind: 'save', act: 'note', path, owner, bytes }),
     takeBack: (path) => this.#answerTo({ kind: 'save', act: 'takeBack', path, owner: '' }),
   };
-
-  report(event: Event): void {
-    this.add({ kind: 'event', event });
-  }
 
   /** The next `flush` sends the result. */
   result(form: ResultForm): void {

@@ -1,4 +1,5 @@
 import type { CodedMessage } from '../core/error-code.ts';
+import { entryOf } from '../core/map-entry.ts';
 import type { Clock } from '../core/ports.ts';
 import { type Cost, PromptTokens, type Spending, type SpendingRefusal } from '../core/spending.ts';
 import type { Price } from '../credits/run-ledger.ts';
@@ -13,9 +14,6 @@ const idleMs = 1000;
 
 /** Holds a worker's credits in its run. It holds them in advance, for many calls at once. */
 export class WorkerLedger implements PaidLedger {
-  readonly #link: RunLink;
-  readonly #prices: ReadonlyMap<string, Price>;
-  readonly #clock: Clock;
   /** For each node, the number of calls for which the worker has unused credits. */
   readonly #unused = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
@@ -27,11 +25,13 @@ export class WorkerLedger implements PaidLedger {
   #spent = 0;
   #willRelease = false;
 
-  constructor(link: RunLink, prices: ReadonlyMap<string, Price>, isLimited: boolean, clock: Clock) {
-    this.#link = link;
-    this.#prices = prices;
+  constructor(
+    private readonly link: RunLink,
+    private readonly prices: ReadonlyMap<string, Price>,
+    isLimited: boolean,
+    private readonly clock: Clock,
+  ) {
     this.#left = isLimited ? 0 : Number.POSITIVE_INFINITY;
-    this.#clock = clock;
   }
 
   ready(node: string): Promise<void> | undefined {
@@ -42,13 +42,13 @@ export class WorkerLedger implements PaidLedger {
     const unused = this.#unusedAt(node);
     if (unused === 0) return this.#refusal ?? { message: 'the credits of this worker are used up' };
     this.#unused.set(node, unused - 1);
-    this.#usedMs = this.#clock.now();
+    this.#usedMs = this.clock.now();
     return undefined;
   }
 
   settle(node: string, cost?: number): void {
     this.#spent += cost ?? this.#priceOf(node);
-    this.#link.settleCredits(node, cost);
+    this.link.add({ kind: 'settle-credits', node, cost });
   }
 
   release(node: string): void {
@@ -74,18 +74,18 @@ export class WorkerLedger implements PaidLedger {
   }
 
   releaseUnused(): void {
-    for (const [node, calls] of this.#unused) if (calls > 0) this.#link.releaseCredits(node, calls);
+    for (const [node, calls] of this.#unused) if (calls > 0) this.link.tell({ kind: 'release-credits', node, calls });
     this.#unused.clear();
   }
 
   #holdMore(node: string): Promise<void> {
-    const asking = this.#link.holdCredits(node, blockCalls, this.#isScarce).then(({ calls, refusal, left = Number.POSITIVE_INFINITY }) => {
+    const asking = this.link.holdCredits(node, blockCalls, this.#isScarce).then(({ calls, refusal, left = Number.POSITIVE_INFINITY }) => {
       this.#asking.delete(node);
       this.#left = left;
       this.#isScarce = calls < blockCalls;
       this.#refusal = refusal;
       this.#unused.set(node, this.#unusedAt(node) + calls);
-      this.#usedMs = this.#clock.now();
+      this.#usedMs = this.clock.now();
       this.#releaseLater();
     });
     this.#asking.set(node, asking);
@@ -95,9 +95,9 @@ export class WorkerLedger implements PaidLedger {
   #releaseLater(): void {
     if (this.#willRelease) return;
     this.#willRelease = true;
-    void this.#clock.sleepUntil(this.#usedMs + idleMs).then(() => {
+    void this.clock.sleepUntil(this.#usedMs + idleMs).then(() => {
       this.#willRelease = false;
-      if (this.#clock.now() - this.#usedMs >= idleMs) this.releaseUnused();
+      if (this.clock.now() - this.#usedMs >= idleMs) this.releaseUnused();
       else this.#releaseLater();
     });
   }
@@ -107,47 +107,37 @@ export class WorkerLedger implements PaidLedger {
   }
 
   #priceOf(node: string): number {
-    return this.#prices.get(node)?.credits ?? 0;
+    return this.prices.get(node)?.credits ?? 0;
   }
 }
 
 /** Tracks the money that one node spends in a worker. The run reserves the money for it. */
 class WorkerSpending implements Spending {
   readonly prompts = new PromptTokens();
-  readonly #link: RunLink;
-  readonly #node: string;
   total = 0;
 
-  constructor(link: RunLink, node: string) {
-    this.#link = link;
-    this.#node = node;
-  }
+  constructor(
+    private readonly link: RunLink,
+    private readonly node: string,
+  ) {}
 
   async hold(max: number, most: () => number): Promise<number | SpendingRefusal> {
-    const { held, total }: HeldMoney = await this.#link.holdMoney(this.#node, max, most());
+    const { held, total }: HeldMoney = await this.link.holdMoney(this.node, max, most());
     this.total = total;
     return held;
   }
 
   settle(held: number | undefined, cost: Cost): void {
-    this.#link.settleMoney(this.#node, held, cost);
+    this.link.tell({ kind: 'settle-money', node: this.node, held, cost });
   }
 
   release(held: number): void {
-    this.#link.releaseMoney(this.#node, held);
+    this.link.tell({ kind: 'release-money', node: this.node, held });
   }
 }
 
 /** The run reserves the money for the worker's nodes. */
 export function workerSpending(link: RunLink): { of(node: string): Spending } {
   const nodes = new Map<string, Spending>();
-  return {
-    of(node) {
-      const found = nodes.get(node);
-      if (found) return found;
-      const spending = new WorkerSpending(link, node);
-      nodes.set(node, spending);
-      return spending;
-    },
-  };
+  return { of: (node) => entryOf(nodes, node, () => new WorkerSpending(link, node)) };
 }

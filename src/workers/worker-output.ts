@@ -33,11 +33,7 @@ interface WorkerOutputOptions {
 /** Rows are sent as output text, with secrets masked. */
 export class WorkerOutput implements Output {
   waiting = 0;
-  readonly #link: RunLink;
-  readonly #writer: RecordWriter;
-  readonly #redactor: Redactor;
   readonly #text: RecordText;
-  readonly #options: WorkerOutputOptions;
   readonly #alike: SameFailureWatch | undefined;
   /** Failures of the first records. They are held back as long as all records have failed in the same way. */
   #held: ResultForm[] = [];
@@ -46,12 +42,13 @@ export class WorkerOutput implements Output {
   #ended = 0;
   #coming: Promise<void>[] = [];
 
-  constructor(link: RunLink, writer: RecordWriter, redactor: Redactor, options: WorkerOutputOptions) {
-    this.#link = link;
-    this.#writer = writer;
-    this.#redactor = redactor;
+  constructor(
+    private readonly link: RunLink,
+    private readonly writer: RecordWriter,
+    private readonly redactor: Redactor,
+    private readonly options: WorkerOutputOptions,
+  ) {
     this.#text = new RecordText(writer, true, redactor, options.names);
-    this.#options = options;
     const { failedAlike } = options;
     this.#alike =
       failedAlike &&
@@ -62,18 +59,18 @@ export class WorkerOutput implements Output {
   }
 
   partialRows(): PartialRows {
-    return this.#text.partialRows(this.#options.spillFiles.newText());
+    return this.#text.partialRows(this.options.spillFiles.newText());
   }
 
   put(item: Item, outcome: Outcome): Outcome {
     const { unit, index } = item as UnitItem;
-    const checked = checkRows(outcome, this.#writer);
+    const checked = checkRows(outcome, this.writer);
     const failure = 'failure' in checked ? checked.failure : undefined;
     this.#alike?.finished(failure);
     this.#ended++;
-    if (failure) this.#held.push([unit, index, failureForm(failure, item.fields, this.#redactor)]);
+    if (failure) this.#held.push([unit, index, failureForm(failure, item.fields, this.redactor)]);
     // Also releases the failures if every record received so far has a result, because there might not be any more records.
-    if (!this.#alike || this.#alike.isDecided || this.#ended === this.#options.added()) this.#release();
+    if (!this.#alike || this.#alike.isDecided || this.#ended === this.options.added()) this.#release();
     if ('failure' in checked) return checked;
     const result = 'rows' in checked && checked.rows.length <= fewRows ? this.#text.renderedRows(checked.rows) : checked;
     if ('rendered' in result && result.rendered.text.length <= maxPiece)
@@ -91,7 +88,7 @@ export class WorkerOutput implements Output {
     this.#coming = [];
     await Promise.all(coming);
     this.waiting = 0;
-    await this.#link.flush();
+    await this.link.flush();
   }
 
   async end(): Promise<void> {
@@ -101,7 +98,7 @@ export class WorkerOutput implements Output {
 
   /** Sends the failures that were held back, unless the worker has left the run because of them. */
   #release(): void {
-    if (!this.#isUnable) for (const form of this.#held) this.#link.result(form);
+    if (!this.#isUnable) for (const form of this.#held) this.link.result(form);
     this.#held = [];
   }
 
@@ -112,9 +109,9 @@ export class WorkerOutput implements Output {
       text += more;
       while (text.length > maxPiece) {
         const end = pieceEnd(text);
-        this.#link.result([unit, index, { at: pieces++, text: text.slice(0, end) }]);
+        this.link.result([unit, index, { at: pieces++, text: text.slice(0, end) }]);
         text = text.slice(end);
-        await this.#link.flush();
+        await this.link.flush();
       }
     }
     const form = [unit, index, rows.rows, text] as const;
@@ -124,7 +121,7 @@ export class WorkerOutput implements Output {
 
   #add(form: readonly [unit: number, index: number, rows: number, text: string, pieces?: number]): void {
     this.waiting += form[3].length;
-    this.#link.result(form);
+    this.link.result(form);
   }
 }
 

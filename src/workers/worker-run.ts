@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Attempt } from '../core/action.ts';
 import type { Event } from '../core/event.ts';
-import { AutomateError, Failure } from '../core/failure.ts';
+import { Failure, usageError } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import type { Clock } from '../core/ports.ts';
 import { type FlowSecrets, loadSecrets, noSecrets } from '../credentials/flow-secrets.ts';
@@ -47,7 +47,6 @@ export interface PreparedRun {
   readonly plan: Plan;
   readonly credentials: FlowSecrets;
   readonly messages: Messages;
-  /** Releases the rows of joined files. */
   release(): void;
 }
 
@@ -63,7 +62,7 @@ export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing
   const messages: Messages = { redactor, say: () => undefined, warn: (message) => warn(redactor.text(message)) };
   const plan = await planOf(manifest);
   const need = needOf?.(plan);
-  if (need !== undefined) throw new AutomateError('usage', need);
+  if (need !== undefined) throw usageError(need);
   const release = await readDataFiles(plan);
   const { flow, env } = manifest;
   try {
@@ -80,7 +79,6 @@ export class WorkerRun {
   /** Resolves when the results of all started records have been reported, and everything is closed. */
   readonly ended: Promise<void>;
   readonly #input = new WorkerInput();
-  readonly #parts: WorkerRunParts;
   #run: Run | undefined;
   #closing: Closing | undefined;
   /** Number of records that this worker has received, in all units (groups of records). */
@@ -89,8 +87,10 @@ export class WorkerRun {
   /** True if this worker is leaving the run, while the run continues in other workers. */
   #isLeaving = false;
 
-  constructor(prepared: PreparedRun, parts: WorkerRunParts) {
-    this.#parts = parts;
+  constructor(
+    prepared: PreparedRun,
+    private readonly parts: WorkerRunParts,
+  ) {
     this.ended = this.#pass(prepared);
   }
 
@@ -120,7 +120,7 @@ export class WorkerRun {
   }
 
   #giveUp(reason: StopReason): void {
-    const { unanswered, failedAlike } = this.#parts;
+    const { unanswered, failedAlike } = this.parts;
     // On the machine of the run, a step that can only fail is a reason for the whole run, even if other servers respond.
     if (reason.step && !failedAlike) this.close({ phase: 'finishing', reason });
     else if (reason.ending === 'same-failure') failedAlike?.(reason);
@@ -128,7 +128,7 @@ export class WorkerRun {
   }
 
   async #pass({ manifest, plan, credentials, messages, release }: PreparedRun): Promise<void> {
-    const { link, clock, gates, failedAlike, mayBegin } = this.#parts;
+    const { link, clock, gates, failedAlike, mayBegin } = this.parts;
     const { redactor, warn } = messages;
     const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
     const how = { cacert, environment: process.env, warn };
@@ -142,8 +142,8 @@ export class WorkerRun {
       ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified, answers },
       files: { folder: undefined, ...files, names: link.saveNames },
       report: (event) => {
-        this.#parts.event?.(event);
-        if (isOfWorker(event)) link.report(event);
+        this.parts.event?.(event);
+        if (isOfWorker(event)) link.add({ kind: 'event', event });
       },
       warn,
     });
@@ -188,7 +188,7 @@ export class WorkerRun {
   async #openAnswers({ answers }: Manifest, { redactor, warn }: Messages): Promise<KeptAnswers | undefined> {
     if (!answers) return undefined;
     const { KeptAnswers } = await import('../http/answers/kept-answers.ts');
-    return new KeptAnswers({ ...answers, isShared: true, redactor, wallNow: this.#parts.clock.wallNow, warn });
+    return new KeptAnswers({ ...answers, isShared: true, redactor, wallNow: this.parts.clock.wallNow, warn });
   }
 }
 

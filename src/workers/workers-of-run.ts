@@ -9,27 +9,19 @@ import { asksPublicServer, processNeed, queueNeed, refuseWorkers } from './manif
 import type { OpenQueue, QueueOptions } from './open-queue.ts';
 import type { Children } from './processes/children.ts';
 
-/** A run opens its own queue or child processes for those that are undefined. */
-interface SharedWorkers {
-  readonly queue?: OpenQueue;
-  readonly children?: Children;
-}
-
 /** Opens the workers of one run, in child processes or over a queue. Loads the code for them only if the run's options ask for workers. */
 export class WorkersOfRun implements WorkerOpener {
-  readonly #shared: SharedWorkers;
   #queue: OpenQueue | undefined;
 
-  constructor(shared: SharedWorkers = {}) {
-    this.#shared = shared;
-  }
+  /** A run opens its own queue or child processes for those that are undefined. */
+  constructor(private readonly shared: { readonly queue?: OpenQueue; readonly children?: Children } = {}) {}
 
   async prepare({ plan, options }: Pick<RunRequest, 'plan' | 'options'>, messages: Messages): Promise<void> {
     refuseWorkers(plan, options);
     const { queue } = options;
     if (queue === undefined) return;
     const { openQueue } = await import('./open-queue.ts');
-    this.#queue = this.#shared.queue ?? (await openQueue({ ...options, queue }, messages));
+    this.#queue = this.shared.queue ?? (await openQueue({ ...options, queue }, messages));
   }
 
   async open(run: OpenRun, { attempt, warn, waiting }: WorkerFollower): Promise<Workers | undefined> {
@@ -43,11 +35,11 @@ export class WorkersOfRun implements WorkerOpener {
     const { openWorkers } = await import('./open-workers.ts');
     const isPublic = asksPublicServer(run.request.plan);
     if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
-    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn, shared: this.#shared.children });
+    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn }, this.shared.children);
   }
 
   async close(): Promise<void> {
-    if (this.#queue !== this.#shared.queue) await this.#queue?.close();
+    if (this.#queue !== this.shared.queue) await this.#queue?.close();
   }
 }
 
@@ -56,14 +48,12 @@ function processesOf(count: WorkerCount): number {
 }
 
 export interface RunWorkersOptions extends Partial<QueueOptions> {
-  /** Undefined if there are no child processes. */
   readonly workers?: WorkerCount;
 }
 
 export interface RunWorkers extends SharedRunWorkers {
   /** The gates (the rate limiters of APIs) that the server's calls share with the workers. */
   readonly gates: Gates;
-  /** True while the queue's Redis server cannot be reached. */
   readonly isAway: boolean;
   close(): Promise<void>;
 }

@@ -1,10 +1,9 @@
 import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
-import { AutomateError, FlowError } from '../../core/failure.ts';
+import { AutomateError, FlowError, usageError } from '../../core/failure.ts';
 import type { McpConnection, ToolServer } from '../../core/tools.ts';
 import { readConnections } from '../../credentials/connections-file.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/connections.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { saveConnection } from '../../run/flow-folder.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { findAsker } from '../ask.ts';
@@ -15,7 +14,7 @@ import { authOf, chooseName, offerSecret, setHeaders, type WrittenConnection, wi
 import type { AddOptions } from './connections-options.ts';
 
 /** Saves nothing if the test fails. */
-export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<number> {
+export async function addMcpCommand(given: string | undefined, options: AddOptions, terminal: Terminal): Promise<undefined> {
   const asker = findAsker();
   refuseMistakes(options);
   const name = await chooseName(given, options, 'mcp', asker);
@@ -30,7 +29,6 @@ export async function addMcpCommand(given: string | undefined, options: AddOptio
   if (server) printServer(server, terminal);
   const next = server ? `its tools: automate connections tools ${name}` : `not tested; try it: automate connections test ${name}`;
   terminal.say(`"${name}" is saved; ${next}`);
-  return exitCodes.success;
 }
 
 /** If a credential is missing, the error suggests --no-test, which saves the connection without a test. */
@@ -47,21 +45,18 @@ async function testServer(connection: McpConnection, options: AddOptions, termin
 function compileMcp(name: string, written: object): McpConnection {
   const connection = compileSavedConnection(name, written, false);
   if (connection.type === 'mcp') return connection;
-  throw new AutomateError('usage', `expected a connection of type mcp, found ${connection.type}`);
+  throw usageError(`expected a connection of type mcp, found ${connection.type}`);
 }
 
 /** Throws an AutomateError (`usage`) if options belong to another type of connection, or if two options were probably confused. */
 function refuseMistakes({ baseUrl, url, command, env, clientCert, clientKey, clientKeyPassphrase, http2 }: AddOptions): void {
   if (clientCert !== undefined || clientKey !== undefined || clientKeyPassphrase !== undefined)
-    throw new AutomateError('usage', '--client-cert and --client-key are for connections of type http');
-  if (http2) throw new AutomateError('usage', '--http2 is for connections of type http');
-  if (baseUrl !== undefined) throw new AutomateError('usage', '--base-url is for connections of type http; an MCP server has a --url');
-  if (url !== undefined && command !== undefined) throw new AutomateError('usage', 'expected --url or --command, found both');
+    throw usageError('--client-cert and --client-key are for connections of type http');
+  if (http2) throw usageError('--http2 is for connections of type http');
+  if (baseUrl !== undefined) throw usageError('--base-url is for connections of type http; an MCP server has a --url');
+  if (url !== undefined && command !== undefined) throw usageError('expected --url or --command, found both');
   if (command !== undefined && env !== undefined && process.env[env] !== undefined) {
-    throw new AutomateError(
-      'usage',
-      `--env chooses the environment of the credentials; to pass the variable ${env} to the server: --pass-env ${env}`,
-    );
+    throw usageError(`--env chooses the environment of the credentials; to pass the variable ${env} to the server: --pass-env ${env}`);
   }
 }
 
@@ -79,18 +74,12 @@ async function mcpConnection(name: string, options: AddOptions, asker: Asker | u
 /** Throws for auth settings of a server that automate starts as a command. Such a server gets secrets in environment variables instead. */
 function refuseAuth({ auth, credential }: AddOptions): void {
   if ((auth === undefined || auth === 'none') && credential === undefined) return;
-  throw new AutomateError(
-    'usage',
-    'a server with a --command has no --auth; give it a secret as a variable: --pass-credential API_KEY=CREDENTIAL',
-  );
+  throw usageError('a server with a --command has no --auth; give it a secret as a variable: --pass-credential API_KEY=CREDENTIAL');
 }
 
 async function askUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
   if (!asker)
-    throw new AutomateError(
-      'usage',
-      'expected --url or --command, as in: automate connections add mcp search --url https://search.example.com/mcp',
-    );
+    throw usageError('expected --url or --command, as in: automate connections add mcp search --url https://search.example.com/mcp');
   const check = (answer: string) => connectionProblem({ type: 'mcp', url: answer, allow_http: allowHttp });
   return asker.text('URL of the MCP server, such as https://search.example.com/mcp', { check });
 }

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import { rateIntervalMs } from '../../core/duration.ts';
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, usageError } from '../../core/failure.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
 import type { Asker } from '../../credentials/messages.ts';
 import { compileSavedConnection, connectionProblem, connectionText } from '../../flow/connections.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { loadLibraries } from '../../run/flow-file.ts';
 import { saveConnection } from '../../run/flow-folder.ts';
 import { findAsker } from '../ask.ts';
@@ -26,7 +25,7 @@ export async function addCommand(
   given: { readonly type?: string; readonly name?: string },
   options: AddOptions,
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   refuseOtherTypes(given.type);
   if (typeFor(given.type, options) === 'mcp')
     return (await import('./connections-add-mcp.ts')).addMcpCommand(given.name, options, terminal);
@@ -48,7 +47,6 @@ export async function addCommand(
     if (!(error instanceof AutomateError) || error.kind !== 'cancelled') throw error;
     throw new AutomateError('cancelled', `cancelled; "${name}" is saved without a secret`);
   }
-  return exitCodes.success;
 }
 
 /** If --base-url is not set, asks for every setting. */
@@ -78,8 +76,7 @@ async function httpConnection(name: string, options: AddOptions, asker: Asker | 
 /** The paths are full. Throws an AutomateError (`usage`) for a certificate without its private key, or a key without a certificate. */
 function clientCertificate({ clientCert: cert, clientKey: key, clientKeyPassphrase: credential }: AddOptions): object | undefined {
   if (cert === undefined && key === undefined && credential === undefined) return undefined;
-  if (cert === undefined || key === undefined)
-    throw new AutomateError('usage', 'a client certificate needs both: --client-cert FILE --client-key FILE');
+  if (cert === undefined || key === undefined) throw usageError('a client certificate needs both: --client-cert FILE --client-key FILE');
   return { cert: resolve(cert), key: resolve(key), ...(credential !== undefined && { passphrase: { credential } }) };
 }
 
@@ -91,7 +88,7 @@ function clientSecretOf({ client_credential: credential }: GivenAuth): GivenAuth
 function refuseOtherTypes(type: string | undefined): void {
   if (type === undefined || type === 'http' || type === 'mcp') return;
   const hint = didYouMean(type, ['http', 'mcp']);
-  throw new AutomateError('usage', `expected a connection of type http or mcp, found "${type}"${hint}\nas in: ${exampleOf('http')}`);
+  throw usageError(`expected a connection of type http or mcp, found "${type}"${hint}\nas in: ${exampleOf('http')}`);
 }
 
 function typeFor(type: string | undefined, { url, command }: AddOptions): string {
@@ -104,11 +101,11 @@ function refuseMcpOptions(options: AddOptions): void {
   const found = mcpOptions.find((name) => options[name] !== undefined);
   if (found === undefined) return;
   const [flag] = addOptions[found].flags.split(' ');
-  throw new AutomateError('usage', `${flag} is for connections of type mcp${found === 'url' ? '; did you mean --base-url?' : ''}`);
+  throw usageError(`${flag} is for connections of type mcp${found === 'url' ? '; did you mean --base-url?' : ''}`);
 }
 
 async function askBaseUrl(asker: Asker | undefined, allowHttp: boolean): Promise<string> {
-  if (!asker) throw new AutomateError('usage', `expected --base-url, as in: ${exampleOf('http')}`);
+  if (!asker) throw usageError(`expected --base-url, as in: ${exampleOf('http')}`);
   const check = (answer: string) => connectionProblem({ type: 'http', base_url: answer, allow_http: allowHttp });
   return asker.text('Base URL, such as https://crm.example.com/v2', { check });
 }

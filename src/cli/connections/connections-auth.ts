@@ -2,7 +2,7 @@ import { connectionAuth, neededCredentials, placedAuths } from '../../core/auth/
 import { type AuthPart, type AuthType, optionValue } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import { name as nameShape } from '../../core/options/names.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { didYouMean } from '../../core/text/suggest.ts';
@@ -13,7 +13,7 @@ import type { Asker } from '../../credentials/messages.ts';
 import { connectionProblem } from '../../flow/connections.ts';
 import { loadLibraries } from '../../run/flow-file.ts';
 import { connectionExists } from '../../run/flow-folder.ts';
-import { envWords, messageWithAdvice } from '../advice.ts';
+import { envWords, messageWithAdvice, optionFlag } from '../advice.ts';
 import { setCommand } from '../credentials-set.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AddOptions } from './connections-options.ts';
@@ -93,14 +93,12 @@ interface AuthQuestion extends AuthQuestions {
 async function answerFor(key: string, part: AuthPart, type: Type, question: AuthQuestion): Promise<unknown> {
   const { asker, isWalk, name, connection, check } = question;
   if (part.question === undefined || (part.isOptional && !(asker && isWalk))) return undefined;
-  if (!asker)
-    throw new AutomateError('usage', `expected ${flagsFor(key, type)} for --auth ${type.type}, as in: ${addLine(type, connection)}`);
+  if (!asker) throw usageError(`expected ${flagsFor(key, type)} for --auth ${type.type}, as in: ${addLine(type, connection)}`);
   const suggested = part.suggested?.(name);
   const answer = await asker.text(part.question, { check, default: suggested });
   return answer === '' ? undefined : optionValue(answer, part);
 }
 
-/** An example command that adds a connection. */
 export function exampleOf(connection: ConnectionType): string {
   return addLine(typeNamed('bearer', typesFor(connection)), connection);
 }
@@ -127,7 +125,7 @@ function refuseForeignFlags(type: Type, options: AuthOptions, connection: Connec
     const { replaces } = part;
     const replaced = replaces === undefined ? undefined : type.parts[replaces];
     if (replaces !== undefined && replaced && given(options, key, part) !== undefined && given(options, replaces, replaced) !== undefined)
-      throw new AutomateError('usage', `expected ${flagsFor(replaces, type)}, found both`);
+      throw usageError(`expected ${flagsFor(replaces, type)}, found both`);
   }
   for (const [name] of options.authSet ?? []) refuseForeignSetting(name, type);
   const types = typesFor(connection);
@@ -135,7 +133,7 @@ function refuseForeignFlags(type: Type, options: AuthOptions, connection: Connec
   const foreign = flags.find((flag) => options[flag] !== undefined && !takes(type, flag));
   if (foreign === undefined) return;
   const owners = types.filter((owner) => takes(owner, foreign)).map((owner) => owner.type);
-  throw new AutomateError('usage', `--${withDashes(foreign)} is for --auth ${owners.join(', ')}, not for ${type.type}`);
+  throw usageError(`${optionFlag(foreign)} is for --auth ${owners.join(', ')}, not for ${type.type}`);
 }
 
 /** Refuses a name of --auth-set that is not an option of the type. The value is not shown, because it might be a secret. */
@@ -145,14 +143,10 @@ function refuseForeignSetting(name: string, { type, parts }: Type): void {
   const names = Object.entries(parts).map(([key, { isMapping }]) => (isMapping ? `${key}.NAME` : key));
   if (!part) {
     const choices = names.length === 0 ? '; it has no options' : `; expected ${names.join(', ')}`;
-    throw new AutomateError(
-      'usage',
-      `--auth-set: --auth ${type} has no option "${option}"${didYouMean(option, Object.keys(parts)) || choices}`,
-    );
+    throw usageError(`--auth-set: --auth ${type} has no option "${option}"${didYouMean(option, Object.keys(parts)) || choices}`);
   }
   if ((part.isMapping === true) !== (member !== undefined && member !== ''))
-    throw new AutomateError(
-      'usage',
+    throw usageError(
       `--auth-set: expected ${part.isMapping ? `${option}.NAME=VALUE` : `${option}=${part.isData ? 'JSON' : 'VALUE'}`}, found "${name}"${part.isData ? `\nfor example: ${wordsFor(option, part)}` : ''}`,
     );
 }
@@ -182,7 +176,7 @@ function typeNamed(text: string, types: readonly Type[]): Type {
   const found = types.find(({ type }) => type === name || (name === 'oauth2' && type === 'oauth2_client_credentials'));
   if (found) return found;
   const names = types.map(({ type }) => type);
-  throw new AutomateError('usage', `--auth: no type "${text}"${didYouMean(text, names) || `; expected ${names.join(', ')}`}`);
+  throw usageError(`--auth: no type "${text}"${didYouMean(text, names) || `; expected ${names.join(', ')}`}`);
 }
 
 function isReplaced(key: string, { parts }: Type, options: AuthOptions): boolean {
@@ -191,7 +185,6 @@ function isReplaced(key: string, { parts }: Type, options: AuthOptions): boolean
   return Object.entries(parts).some(([other, replacing]) => replacing.replaces === key && given(options, other, replacing) !== undefined);
 }
 
-/** From the option's flag or from --auth-set. */
 function given(options: AuthOptions, key: string, part: AuthPart): unknown {
   const flag = flagOf(key, part);
   const byFlag = flag && options[flag];
@@ -209,7 +202,7 @@ function setValue(key: string, value: string, part: AuthPart): unknown {
   try {
     return optionValue(value, part);
   } catch (error) {
-    throw new AutomateError('usage', `--auth-set ${key}: ${(error as Error).message}`);
+    throw usageError(`--auth-set ${key}: ${(error as Error).message}`);
   }
 }
 
@@ -219,14 +212,10 @@ function flagOf(key: string, { isMapping }: AuthPart): (typeof flags)[number] | 
   return isMapping && flag !== 'params' ? undefined : flags.find((known) => known === flag);
 }
 
-function withDashes(flag: string): string {
-  return flag.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
-
 function wordsFor(key: string, part: AuthPart): string {
   const flag = flagOf(key, part);
   const { example: value = 'VALUE' } = part;
-  return flag === undefined ? `--auth-set ${shellWord(`${key}${part.isMapping ? '.' : '='}${value}`)}` : `--${withDashes(flag)} ${value}`;
+  return flag === undefined ? `--auth-set ${shellWord(`${key}${part.isMapping ? '.' : '='}${value}`)}` : `${optionFlag(flag)} ${value}`;
 }
 
 function flagsFor(key: string, { parts }: Type): string {
@@ -234,7 +223,7 @@ function flagsFor(key: string, { parts }: Type): string {
   const nameOf = (name: string) => {
     const part = parts[name] as AuthPart;
     const flag = flagOf(name, part);
-    return flag === undefined ? `--auth-set ${name}${part.isMapping ? '.NAME' : ''}=VALUE` : `--${withDashes(flag)}`;
+    return flag === undefined ? `--auth-set ${name}${part.isMapping ? '.NAME' : ''}=VALUE` : `${optionFlag(flag)}`;
   };
   return [key, ...others].map(nameOf).join(' or ');
 }
@@ -253,7 +242,7 @@ export function setHeaders({ setHeader: given }: AddOptions): Record<string, str
   if (given.length === 0) return undefined;
   const headers = new Map<string, string>();
   for (const [header, value] of given) {
-    if (headers.has(header)) throw new AutomateError('usage', `--set-header: the header "${header}" is given twice`);
+    if (headers.has(header)) throw usageError(`--set-header: the header "${header}" is given twice`);
     headers.set(header, value);
   }
   return Object.fromEntries(headers);
@@ -267,11 +256,11 @@ export async function chooseName(
   asker: Asker | undefined,
 ): Promise<string> {
   if (given === undefined) {
-    if (!asker) throw new AutomateError('usage', `expected a name, as in: ${exampleOf(type)}`);
+    if (!asker) throw usageError(`expected a name, as in: ${exampleOf(type)}`);
     return asker.text('Name of the connection, such as crm', { check: (answer) => nameProblem(answer, options) });
   }
   const problem = nameProblem(given, options);
-  if (problem !== undefined) throw new AutomateError('usage', problem);
+  if (problem !== undefined) throw usageError(problem);
   return given;
 }
 

@@ -1,25 +1,16 @@
 import { readConnections, type SavedConnections } from '../../credentials/connections-file.ts';
 import { connectionText } from '../../flow/connections.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { findSaved } from '../../run/flow-folder.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import { tableText } from '../show/table.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 
-export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+export async function listConnections(name: string | undefined, options: { json?: boolean }, terminal: Terminal): Promise<undefined> {
   const saved = readConnections(process.env);
   const names = name === undefined ? Object.keys(saved).sort() : findSaved(name) && [name];
-  if (options.json)
-    await terminal.print(
-      JSON.stringify(
-        names.map((name) => ({ name, ...saved[name] })),
-        null,
-        2,
-      ),
-    );
+  if (options.json) await terminal.print(indentedJson(names.map((name) => ({ name, ...saved[name] }))));
   else if (names.length > 0) await terminal.print(tableText(await connectionRows(names, saved)).join('\n'));
   else terminal.say('no connections are saved; save one: automate connections add http NAME --base-url URL, or add mcp NAME --url URL');
-  return exitCodes.success;
 }
 
 async function connectionRows(names: readonly string[], saved: SavedConnections): Promise<string[][]> {
@@ -38,14 +29,12 @@ async function connectionRows(names: readonly string[], saved: SavedConnections)
   ];
 }
 
-/** Prints YAML that can be pasted into a flow. */
-export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<number> {
+export async function showConnection(name: string, options: { json?: boolean }, terminal: Terminal): Promise<undefined> {
   const written = findSaved(name);
-  await terminal.print(options.json ? JSON.stringify({ name, ...written }, null, 2) : connectionText(name, written));
-  return exitCodes.success;
+  await terminal.print(options.json ? indentedJson({ name, ...written }) : connectionText(name, written));
 }
 
-export async function removeCommand(name: string, terminal: Terminal): Promise<number> {
+export async function removeCommand(name: string, terminal: Terminal): Promise<undefined> {
   findSaved(name);
   const { removeConnection } = await import('../../connections/connection-test.ts');
   const kept = await removeConnection(name, terminal);
@@ -53,5 +42,4 @@ export async function removeCommand(name: string, terminal: Terminal): Promise<n
   terminal.say(
     `"${name}" is removed${kept.map((login) => `; the login "${login}" is kept, because another saved connection uses it`).join('')}`,
   );
-  return exitCodes.success;
 }

@@ -1,12 +1,11 @@
 import { logInToApi, loginAuthOf } from '../../connections/http-login.ts';
 import { askServer, cacheToolServer } from '../../connections/tool-server.ts';
 import type { HttpConnection } from '../../core/connection.ts';
-import { AutomateError } from '../../core/failure.ts';
+import { type AutomateError, usageError } from '../../core/failure.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
 import { shellWord } from '../../core/text/quoted-word.ts';
 import { isRemote, type McpConnection } from '../../core/tools.ts';
 import { openBrowser } from '../../http/auth/browser.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { loadFlow } from '../../run/flow-file.ts';
 import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
@@ -21,7 +20,7 @@ interface LoginCommandOptions {
   readonly allowHttp?: boolean;
 }
 
-export async function loginCommand(name: string, options: LoginCommandOptions, terminal: Terminal): Promise<number> {
+export async function loginCommand(name: string, options: LoginCommandOptions, terminal: Terminal): Promise<undefined> {
   const connection = await namedConnection(name, options);
   const login = 'server' in connection ? undefined : loginAuthOf(connection);
   if ('server' in connection ? !logsIn(connection) : !login) throw noLogin(name);
@@ -40,7 +39,6 @@ export async function loginCommand(name: string, options: LoginCommandOptions, t
   noteInAudit('connection.login', name, terminal);
   const next = options.flow === undefined ? `; try it: automate connections test ${name}` : '';
   terminal.say(`"${name}" is logged in${next}`);
-  return exitCodes.success;
 }
 
 /** With `--flow`, a connection in that flow, otherwise a saved one. */
@@ -50,7 +48,7 @@ async function namedConnection(name: string, { flow, ...options }: LoginCommandO
   const plan = await loadFlow(flow, { ...options, allowHttp, textCells: false });
   const found = plan.credentials.flatMap(({ login }) => login?.connection ?? []).find((one) => one.name === name);
   if (found) return found;
-  throw new AutomateError('usage', `no node of ${shellWord(flow)} uses a connection "${name}" that needs a login`);
+  throw usageError(`no node of ${shellWord(flow)} uses a connection "${name}" that needs a login`);
 }
 
 function logsIn({ server }: McpConnection): boolean {
@@ -58,5 +56,5 @@ function logsIn({ server }: McpConnection): boolean {
 }
 
 function noLogin(name: string): AutomateError {
-  return new AutomateError('usage', `"${name}" needs no login: its auth is not of type oauth2_authorization_code`);
+  return usageError(`"${name}" needs no login: its auth is not of type oauth2_authorization_code`);
 }

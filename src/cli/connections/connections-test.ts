@@ -3,37 +3,35 @@ import { type AskingOptions, askServer, cacheToolServer, nodeText } from '../../
 import { excerpt } from '../../core/answer/response.ts';
 import type { HttpConnection } from '../../core/connection.ts';
 import { durationText } from '../../core/duration.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { Failure, usageError } from '../../core/failure.ts';
 import { creditsText } from '../../core/text/number.ts';
 import { escapedControls } from '../../core/text/quoted-word.ts';
 import { didYouMean, listedNames } from '../../core/text/suggest.ts';
 import type { McpConnection, Tool } from '../../core/tools.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { findSaved, loadConnection } from '../../run/flow-folder.ts';
 import { versionText } from '../show/request.ts';
 import { printServer, serverText, toolsText, toolText } from '../show/tools.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 
 interface ConnectionTestOptions extends AskingOptions {
   readonly path?: string;
   readonly allowHttp?: boolean;
 }
 
-export async function testCommand(name: string, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
+export async function testCommand(name: string, options: ConnectionTestOptions, terminal: Terminal): Promise<undefined> {
   const connection = await loadConnection(name, options.allowHttp ?? false);
   return connection.type === 'mcp' ? testMcp(connection, options, terminal) : testHttp(connection, options, terminal);
 }
 
-async function testMcp(connection: McpConnection, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
+async function testMcp(connection: McpConnection, options: ConnectionTestOptions, terminal: Terminal): Promise<undefined> {
   const { name } = connection;
   const server = await askServer(connection, options, terminal);
   await cacheToolServer(name, findSaved(name), server, terminal);
   printServer(server, terminal);
   await terminal.print(`${name}: works`);
-  return exitCodes.success;
 }
 
-async function testHttp(connection: HttpConnection, options: ConnectionTestOptions, terminal: Terminal): Promise<number> {
+async function testHttp(connection: HttpConnection, options: ConnectionTestOptions, terminal: Terminal): Promise<undefined> {
   const { name } = connection;
   const { request, response, ms, spent, problem } = await testConnection(connection, options, terminal);
   const outcome = response instanceof Failure ? response.kind : response.status;
@@ -44,7 +42,6 @@ async function testHttp(connection: HttpConnection, options: ConnectionTestOptio
   const isMissing = 'status' in response && response.status === 404;
   if (isMissing) terminal.say(`the server was reached, but has nothing at ${request.path}; choose another path with --path`);
   await terminal.print(isMissing ? `${name}: reached, but it answers 404` : `${name}: works`);
-  return exitCodes.success;
 }
 
 interface ToolsCommandOptions extends AskingOptions {
@@ -57,33 +54,28 @@ export async function toolsCommand(
   wanted: string | undefined,
   options: ToolsCommandOptions,
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   const connection = await loadConnection(name, options.allowHttp ?? false);
   if (connection.type !== 'mcp') {
-    throw new AutomateError(
-      'usage',
-      `"${name}" is a connection of type ${connection.type}; expected one of type mcp, because only MCP servers have tools`,
-    );
+    throw usageError(`"${name}" is a connection of type ${connection.type}; expected one of type mcp, because only MCP servers have tools`);
   }
   const server = await askServer(connection, options, terminal);
   await cacheToolServer(name, findSaved(name), server, terminal);
   const tools = wanted === undefined ? server.tools : [findTool(name, wanted, server.tools)];
   if (options.json) {
     const listed = tools.map((tool) => ({ ...tool, node: nodeText(name, tool) }));
-    await terminal.print(escapedControls(JSON.stringify(wanted === undefined ? listed : listed[0], null, 2)));
-    return exitCodes.success;
+    await terminal.print(escapedControls(indentedJson(wanted === undefined ? listed : listed[0])));
+    return;
   }
   if (wanted === undefined) terminal.say(serverText(server));
   await terminal.print(wanted === undefined ? toolsText(tools) : toolText(name, tools[0] as Tool));
-  return exitCodes.success;
 }
 
 function findTool(connection: string, wanted: string, tools: readonly Tool[]): Tool {
   const tool = tools.find(({ name }) => name === wanted);
   if (tool) return tool;
   const names = tools.map(({ name }) => excerpt(name, 80));
-  throw new AutomateError(
-    'usage',
+  throw usageError(
     `the server of "${connection}" has no tool "${wanted}"${didYouMean(wanted, names) || `; it has ${listedNames(names) || 'none'}`}`,
   );
 }

@@ -71,19 +71,7 @@ export function diskFinding(check: string, free: number | undefined): DoctorFind
   return free < leastBytes.warning ? warningFinding(check, message, advice) : okFinding(check, message);
 }
 
-interface FolderAccess {
-  readonly exists: boolean;
-  readonly isFolder: boolean;
-  /** True if files can be created in the folder, or, if it does not exist, in its nearest existing parent. */
-  readonly isWritable: boolean;
-  /** Access of all other users: 4 (read) + 2 (write) + 1 (enter). It is 0 on Windows, which has no such permission bits. */
-  readonly othersMay: number;
-  readonly exposed: readonly string[];
-  /** The last change of a file, in ms since 1970; undefined if the folder contains no file. */
-  readonly newestMs: number | undefined;
-}
-
-function placeAt(path: string): FolderAccess {
+function placeAt(path: string) {
   const found = statOf(path);
   const isFolder = found?.isDirectory() ?? false;
   const names = isFolder ? (orUndefined(() => readdirSync(path)) ?? []) : [];
@@ -94,9 +82,11 @@ function placeAt(path: string): FolderAccess {
   return {
     exists: found !== undefined,
     isFolder,
+    /** True if files can be created in the folder, or, if it does not exist, in its nearest existing parent. */
     isWritable: isWritable(found ? path : nearestFolder(path)),
     othersMay: found ? othersMay(found.mode) : 0,
     exposed: files.filter(({ stat }) => othersMay(stat.mode) !== 0).map(({ name }) => name),
+    /** The last change of a file, in ms since 1970. */
     newestMs: files.length === 0 ? undefined : Math.max(...files.map(({ stat }) => stat.mtimeMs)),
   };
 }

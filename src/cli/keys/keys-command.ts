@@ -2,18 +2,17 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { counted } from '../../core/text/number.ts';
 import { homeFolder } from '../../files/home.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { keyChanges, keySettings, overlapOf } from '../../serve/keys/key-settings.ts';
 import { type ApiKey, apiKeyJson, keyState } from '../../serve/store/api-key.ts';
 import type { MadeKey } from '../../serve/store/keys.ts';
 import { lastServer } from '../../serve/store/links.ts';
 import { keyRows, keyText, momentText, rightsText, type ShownKey, shownKeyJson } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 import type { ChangeOptions, CreateOptions, RotateOptions } from './keys-options.ts';
 import { readingKeys, type StoredKeys, withKey, withKeys } from './stored-keys.ts';
 
-export async function createCommand(name: string, options: CreateOptions, terminal: Terminal): Promise<number> {
+export async function createCommand(name: string, options: CreateOptions, terminal: Terminal): Promise<undefined> {
   const settings = keySettings(name, options);
   const made = withKeys(({ keys }) => keys.create(settings));
   try {
@@ -26,11 +25,10 @@ export async function createCommand(name: string, options: CreateOptions, termin
   terminal.say(`the key "${name}" ${rightsText(made.key)}`);
   sayOnce(terminal);
   warnOfFlows(settings.flows ?? [], terminal);
-  return exitCodes.success;
 }
 
 /** The old value stays valid for a while. */
-export async function rotateCommand(name: string, options: RotateOptions, terminal: Terminal): Promise<number> {
+export async function rotateCommand(name: string, options: RotateOptions, terminal: Terminal): Promise<undefined> {
   const overlapMs = overlapOf(options.overlap);
   const made = withKey(name, ({ keys }) => keys.rotate(name, overlapMs));
   await printValue(made, options, terminal);
@@ -38,10 +36,9 @@ export async function rotateCommand(name: string, options: RotateOptions, termin
   const until = overlapMs === 0 ? 'is no longer valid' : `stays valid until ${momentText(old?.endsAtMs)}`;
   terminal.say(`the key "${made.key.name}" has a new value; the old one (${old?.start}…) ${until}`);
   sayOnce(terminal);
-  return exitCodes.success;
 }
 
-export async function changeCommand(name: string, options: ChangeOptions, terminal: Terminal): Promise<number> {
+export async function changeCommand(name: string, options: ChangeOptions, terminal: Terminal): Promise<undefined> {
   const { credits, expires, flows, rate, json } = options;
   const changes = keyChanges({
     credits: credits === 'unlimited' ? null : credits,
@@ -50,14 +47,13 @@ export async function changeCommand(name: string, options: ChangeOptions, termin
     rate,
   });
   const key = withKey(name, ({ keys }) => keys.change(name, changes));
-  if (json) await terminal.print(JSON.stringify(apiKeyJson(key), null, 2));
+  if (json) await terminal.print(indentedJson(apiKeyJson(key)));
   terminal.say(`the key "${key.name}" now ${rightsText(key)}`);
   warnOfFlows(changes.flows ?? [], terminal);
-  return exitCodes.success;
 }
 
 function printValue({ key, value }: MadeKey, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<void> {
-  return terminal.print(json ? JSON.stringify(apiKeyJson(key, value), null, 2) : value);
+  return terminal.print(json ? indentedJson(apiKeyJson(key, value)) : value);
 }
 
 function sayOnce(terminal: Terminal): void {
@@ -74,21 +70,13 @@ function warnOfFlows(flows: readonly string[], { warn }: Terminal): void {
   for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key can use it as soon as the server has it${advice}`);
 }
 
-export async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const nowMs = Date.now();
   const all = readingKeys((stored) => shownKeys(stored, stored.keys.list())) ?? [];
   const shown = options.all ? all : all.filter(({ key }) => keyState(key, nowMs) === 'living');
-  if (options.json)
-    await terminal.print(
-      JSON.stringify(
-        shown.map((key) => shownKeyJson(key, nowMs)),
-        null,
-        2,
-      ),
-    );
+  if (options.json) await terminal.print(indentedJson(shown.map((key) => shownKeyJson(key, nowMs))));
   else if (shown.length > 0) await terminal.print(tableText(keyRows(shown, { nowMs, withState: options.all ?? false })).join('\n'));
   else terminal.say(emptyText(all.length));
-  return exitCodes.success;
 }
 
 function emptyText(ended: number): string {
@@ -96,23 +84,21 @@ function emptyText(ended: number): string {
   return `there are no keys${others}\n  make one: automate keys create NAME`;
 }
 
-export async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
+export async function showKey(name: string, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
   const [shown] = withKey(name, (stored) => shownKeys(stored, [stored.keys.find(name)])) as [ShownKey];
-  await terminal.print(json ? JSON.stringify(shownKeyJson(shown, Date.now()), null, 2) : keyText(shown, Date.now()));
-  return exitCodes.success;
+  await terminal.print(json ? indentedJson(shownKeyJson(shown, Date.now())) : keyText(shown, Date.now()));
 }
 
 export async function revokeCommand(
   name: string,
   { stopRuns = false }: { readonly stopRuns?: boolean },
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   const { key, isNew } = withKey(name, ({ keys }) => keys.revoke(name, { stopRuns }));
   const runs = key.stopsRuns
     ? 'the server stops the runs that the key has started'
     : 'runs that the key has started continue (--stop-runs stops them)';
   terminal.say(`the key "${key.name}" (${key.start}…) ${isNew ? 'is revoked' : 'was revoked before'}; ${runs}`);
-  return exitCodes.success;
 }
 
 function shownKeys({ usage }: StoredKeys, keys: readonly ApiKey[]): ShownKey[] {

@@ -1,38 +1,30 @@
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { listedNames } from '../../core/text/suggest.ts';
 import { monthOf } from '../../credits/book.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import type { ApiKey } from '../../serve/store/api-key.ts';
 import type { KeyUsage } from '../../serve/store/usage.ts';
 import { readBook } from '../credits-command.ts';
 import { dayRows, isUnwritten, type MonthOfKey, usageJson, usageRows } from '../show/keys.ts';
 import { tableText } from '../show/table.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 import { readingKeys, withKey } from './stored-keys.ts';
 
-/** The usage of all API keys in a month, or of one key on each day. */
 export async function usageCommand(
   name: string | undefined,
   options: { readonly month?: string; readonly json?: boolean },
   terminal: Terminal,
-): Promise<number> {
+): Promise<undefined> {
   const month = monthArgument(options.month);
-  if (name !== undefined)
-    return showOne(
-      monthsOf(
-        month,
-        withKey(name, ({ keys, usage }) => [[keys.find(name)], usage.read({ month })]),
-      ),
-      options,
-      terminal,
-    );
+  if (name !== undefined) {
+    const stored = withKey(name, ({ keys, usage }) => [[keys.find(name)], usage.read({ month })] as const);
+    return showOne(monthsOf(month, stored)[0] as MonthOfKey, options, terminal);
+  }
   const found = monthsOf(month, readingKeys(({ keys, usage }) => [keys.list(), usage.read({ month })]) ?? [[], []]);
   const shown = found.filter(({ key, days, credits }) => key.revokedAtMs === undefined || days.length > 0 || credits > 0);
-  if (options.json) await terminal.print(JSON.stringify(shown.map(usageJson), null, 2));
+  if (options.json) await terminal.print(indentedJson(shown.map(usageJson)));
   else if (shown.length > 0) await printTable(shown, terminal);
   else terminal.say('there are no keys\n  make one: automate keys create NAME');
-  return exitCodes.success;
 }
 
 async function printTable(shown: readonly MonthOfKey[], terminal: Terminal): Promise<void> {
@@ -45,12 +37,11 @@ function laterText(names: string): string {
   return `the server saves requests and records once a minute; those of ${names} are not saved yet`;
 }
 
-async function showOne([shown]: readonly MonthOfKey[], { json }: { readonly json?: boolean }, terminal: Terminal): Promise<number> {
-  const { key, month, days } = shown as MonthOfKey;
-  if (json) await terminal.print(JSON.stringify({ ...usageJson(shown as MonthOfKey), days: days.map(dayJson) }, null, 2));
-  else if (days.length > 0) await terminal.print(tableText(dayRows(shown as MonthOfKey)).join('\n'));
-  else terminal.say(isUnwritten(shown as MonthOfKey) ? laterText(key.name) : `the key "${key.name}" was not used in ${month}`);
-  return exitCodes.success;
+async function showOne(shown: MonthOfKey, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {
+  const { key, month, days } = shown;
+  if (json) await terminal.print(indentedJson({ ...usageJson(shown), days: days.map(dayJson) }));
+  else if (days.length > 0) await terminal.print(tableText(dayRows(shown)).join('\n'));
+  else terminal.say(isUnwritten(shown) ? laterText(key.name) : `the key "${key.name}" was not used in ${month}`);
 }
 
 function dayJson({ day, requests, refused, records, credits }: KeyUsage): object {
@@ -60,7 +51,7 @@ function dayJson({ day, requests, refused, records, credits }: KeyUsage): object
 function monthArgument(text: string | undefined): string {
   if (text === undefined) return monthOf(Date.now()).name;
   if (/^\d{4}-(?:0[1-9]|1[0-2])$/.test(text)) return text;
-  throw new AutomateError('usage', `--month: expected a month such as 2026-11, found "${text}"`);
+  throw usageError(`--month: expected a month such as 2026-11, found "${text}"`);
 }
 
 /** Uses the larger number: the ledger records calls late, and the server's counts in memory can be lost. */

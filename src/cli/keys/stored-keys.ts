@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { homeFolder } from '../../files/home.ts';
 import { AuditStore, commandActor } from '../../serve/store/audit.ts';
-import { ServerDatabase, serverDatabasePath } from '../../serve/store/database.ts';
+import { serverDatabasePath, withServerDatabase } from '../../serve/store/database.ts';
 import { KeyStore, noKey } from '../../serve/store/keys.ts';
 import { UsageStore } from '../../serve/store/usage.ts';
 import type { Terminal } from '../terminal.ts';
@@ -13,12 +13,9 @@ export interface StoredKeys {
 
 /** Creates the database of keys if there is none. */
 export function withKeys<Result>(act: (stored: StoredKeys) => Result): Result {
-  const database = new ServerDatabase(homeFolder(process.env));
-  try {
-    return act({ keys: new KeyStore(database, Date.now), usage: new UsageStore(database) });
-  } finally {
-    database.close();
-  }
+  return withServerDatabase(homeFolder(process.env), (database) =>
+    act({ keys: new KeyStore(database, Date.now), usage: new UsageStore(database) }),
+  );
 }
 
 /** Undefined if there is no database of keys. Unlike `withKeys`, does not create it. */
@@ -37,12 +34,7 @@ export function noteInAudit(what: string, target: string, { warn }: Terminal): v
   const home = homeFolder(process.env);
   if (!existsSync(serverDatabasePath(home))) return;
   try {
-    const database = new ServerDatabase(home);
-    try {
-      new AuditStore(database, Date.now).add({ ...commandActor, what, target, outcome: 'ok' });
-    } finally {
-      database.close();
-    }
+    withServerDatabase(home, (database) => new AuditStore(database, Date.now).add({ ...commandActor, what, target, outcome: 'ok' }));
   } catch (error) {
     warn(`the audit was not written: ${(error as Error).message}`);
   }

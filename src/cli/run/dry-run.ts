@@ -22,10 +22,9 @@ import type { Duration } from '../../preview/forecast/time.ts';
 import type { EstimatedTokens } from '../../preview/forecast/tokens.ts';
 import { inputLabel } from '../../records/inputs.ts';
 import { writeSummary } from '../../report/report-file.ts';
-import { exitCodes } from '../../run/exit-codes.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { requestText } from '../show/request.ts';
-import type { Terminal } from '../terminal.ts';
+import { indentedJson, type Terminal } from '../terminal.ts';
 import type { GivenRun } from './run-options.ts';
 
 interface DryRun {
@@ -40,8 +39,8 @@ interface DryRun {
 
 const maxRequests = 3;
 
-/** Sends and spends nothing. Returns the exit code. */
-export async function dryRun({ flow, plan, options, records, gone, out }: DryRun, terminal: Terminal): Promise<number> {
+/** Sends and spends nothing. */
+export async function dryRun({ flow, plan, options, records, gone, out }: DryRun, terminal: Terminal): Promise<void> {
   const kept = await keptCounter(options, out);
   const forecaster = new Forecaster(plan, {
     clock: createClock(),
@@ -71,7 +70,6 @@ export async function dryRun({ flow, plan, options, records, gone, out }: DryRun
   };
   if (options.summary !== '-') await terminal.print(planText(forecast, facts));
   if (options.summary !== undefined) await writeSummary(options.summary, planJson(forecast, facts), terminal.redactor);
-  return exitCodes.success;
 }
 
 async function keptCounter({ keepAnswers, replay, env }: GivenRun, out: string): Promise<KeptCounter | undefined> {
@@ -280,7 +278,7 @@ function planJson(forecast: Forecast, { flow, input, allowance, maxCredits, unch
     ms: time ? Math.round(time.ms) : 0,
     requests: requests.map((request) => requestText(request).join('\n')),
   };
-  return `${JSON.stringify(plan, null, 2)}\n`;
+  return `${indentedJson(plan)}\n`;
 }
 
 function rangeJson({ least, expected, most }: Range) {

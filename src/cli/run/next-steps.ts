@@ -20,7 +20,7 @@ import { runOptions, type WrittenRun } from './run-options.ts';
 
 export function wordsOf(written: WrittenRun): RunWords {
   return {
-    command: commandOf(written),
+    command: runAgain(written, () => true, []),
     next: (ended) => [...nextSteps(written, ended), ...restoreSteps(ended.run)],
     message: (reason) => messageInRun(reason, written),
   };
@@ -190,10 +190,6 @@ function shortOf({ stop }: Tally): { readonly why: string; readonly more: readon
     why: `not even one record could be completed with ${creditsText(reached.credits)}: one record or batch might need more; resume with a higher N`,
     more: ['--max-credits', 'N'],
   };
-}
-
-function commandOf(request: WrittenRun): string {
-  return runAgain(request, () => true, []);
 }
 
 function resumeCommand(request: WrittenRun, more: readonly string[] = []): string {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { durationText } from '../../core/duration.ts';
-import { AutomateError, Failure } from '../../core/failure.ts';
+import { AutomateError, Failure, usageError } from '../../core/failure.ts';
 import { type NoticeTarget, noticeTargets, type RunOutcome, usualConditions } from '../../core/notice.ts';
 import { isLoopback, targetOf } from '../../core/template/url.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
@@ -41,18 +41,14 @@ interface Receiver extends NoticeTarget {
 
 /** Tells others how a run has ended. What cannot be told is a warning, and never changes how the command ends. */
 export class Notices {
-  readonly #receivers: readonly Receiver[];
-  readonly #conditions: GivenRunOptions['notifyIf'];
-  readonly #transport: Transport;
-  readonly #terminal: Terminal;
   #isSent = false;
 
-  private constructor(receivers: readonly Receiver[], conditions: GivenRunOptions['notifyIf'], transport: Transport, terminal: Terminal) {
-    this.#receivers = receivers;
-    this.#conditions = conditions;
-    this.#transport = transport;
-    this.#terminal = terminal;
-  }
+  private constructor(
+    private readonly receivers: readonly Receiver[],
+    private readonly conditions: GivenRunOptions['notifyIf'],
+    private readonly transport: Transport,
+    private readonly terminal: Terminal,
+  ) {}
 
   /** Undefined if nobody is told. Throws an AutomateError (`usage`) if AUTOMATE_NOTIFY is not valid. */
   static async open(options: NoticeOptions, terminal: Terminal): Promise<Notices | undefined> {
@@ -72,10 +68,9 @@ export class Notices {
   }
 
   get isEmpty(): boolean {
-    return this.#receivers.length === 0;
+    return this.receivers.length === 0;
   }
 
-  /** Sends the notices that are due, once for a run. */
   async send(run: RunNotice): Promise<void> {
     if (this.#isSent) return;
     this.#isSent = true;
@@ -87,15 +82,14 @@ export class Notices {
       failed: view?.counts.failed,
       isPilot: view?.endingCode === 'pilot',
     };
-    const isDue = (this.#conditions ?? usualConditions).some((condition) => condition(ended));
-    const due = this.#receivers.filter(({ kind }) => isDue || kind === 'ping');
+    const isDue = (this.conditions ?? usualConditions).some((condition) => condition(ended));
+    const due = this.receivers.filter(({ kind }) => isDue || kind === 'ping');
     await Promise.all(due.map((receiver) => this.#tell(receiver, this.#requestOf(receiver, run))));
   }
 
-  /** Returns true if all receivers have got the message. */
   async test(): Promise<boolean> {
     const text = `a test message of automate on ${hostname()}`;
-    const sent = this.#receivers.map((receiver) => {
+    const sent = this.receivers.map((receiver) => {
       const body = receiver.kind === 'slack' ? { text } : { state: 'test', machine: hostname() };
       return this.#tell(
         receiver,
@@ -111,7 +105,7 @@ export class Notices {
     if (receiver.kind === 'ping')
       return { method: 'GET', headers: {}, path: run.exitCode === exitCodes.success ? receiver.path : failPath(receiver.path) };
     const body = receiver.kind === 'slack' ? JSON.stringify({ text: noticeText(run) }) : noticeJson(run);
-    return jsonRequest(receiver, this.#terminal.redactor.text(body));
+    return jsonRequest(receiver, this.terminal.redactor.text(body));
   }
 
   async #tell({ kind, credential, origin }: Receiver, request: SentNotice): Promise<boolean> {
@@ -121,7 +115,7 @@ export class Notices {
       if (attempt > 1) await sleepUntil(now() + pauseMs);
       const limits = { timeoutMs: attemptMs, deadlineMs: now() + attemptMs, maxBodyBytes: maxAnswerBytes };
       try {
-        const { status } = await this.#transport.send({ ...request, ...limits, origin });
+        const { status } = await this.transport.send({ ...request, ...limits, origin });
         if (status >= 200 && status <= 299) return true;
         problem = `the server answered ${status}`;
       } catch (error) {
@@ -129,7 +123,7 @@ export class Notices {
         problem = error.message.split('\n')[0] as string;
       }
     }
-    this.#terminal.warn(`the notice ${kind}:${credential} was not sent: ${problem}`);
+    this.terminal.warn(`the notice ${kind}:${credential} was not sent: ${problem}`);
     return false;
   }
 }
@@ -147,7 +141,7 @@ function inEnvironment(text = ''): readonly NoticeTarget[] {
     .filter((word) => word !== '')
     .reduce<readonly NoticeTarget[]>((targets, word) => {
       const parsed = noticeTargets.parse(word, targets);
-      if (!parsed) throw new AutomateError('usage', `AUTOMATE_NOTIFY: expected ${noticeTargets.expected}, found ${word}`);
+      if (!parsed) throw usageError(`AUTOMATE_NOTIFY: expected ${noticeTargets.expected}, found ${word}`);
       return parsed;
     }, []);
 }
@@ -254,10 +248,9 @@ function noticeJson({ label, exitCode, ms, view }: RunNotice): string {
   return JSON.stringify({ state: view.state, machine, ...Object.fromEntries(members), failures });
 }
 
-/** `automate notify`: sends a test message. */
 export async function notifyCommand(target: string, options: NoticeOptions, terminal: Terminal): Promise<number> {
   const notify = noticeTargets.parse(target);
-  if (!notify) throw new AutomateError('usage', `expected ${noticeTargets.expected}, found ${target}`);
+  if (!notify) throw usageError(`expected ${noticeTargets.expected}, found ${target}`);
   const notices = await Notices.open({ ...options, notify }, terminal);
   if (!notices || notices.isEmpty) return exitCodes.credential;
   if (!(await notices.test())) return exitCodes.problemsFound;

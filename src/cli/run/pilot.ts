@@ -1,5 +1,4 @@
 import { cleaned } from '../../core/answer/response.ts';
-import { AutomateError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { formatCount } from '../../core/text/number.ts';
 import { statOf } from '../../files/stat.ts';
@@ -16,12 +15,8 @@ import type { RunResult } from '../../run/run-result.ts';
 import { messageWithAdvice } from '../advice.ts';
 import { tableText } from '../show/table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { GivenRun, GivenRunOptions } from './run-options.ts';
+import { type GivenRun, type GivenRunOptions, refuse } from './run-options.ts';
 import { pilotText, quietPilotText } from './summary.ts';
-
-function refuse(message: string): never {
-  throw new AutomateError('usage', message);
-}
 
 /** Throws an AutomateError (`usage`) before anything is read, because stdin might never end. */
 export function refusePilot({ in: inputs = [], input, out, unordered, limit, skip, queue }: GivenRunOptions): void {

@@ -1,4 +1,4 @@
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import type { Plan } from '../../core/plan.ts';
 import { withSetFields } from '../../flow/set-fields.ts';
 import { hasTextCells, withToldFormat } from '../../records/inputs.ts';
@@ -12,21 +12,20 @@ import type { GivenRun, GivenRunOptions, WrittenRun } from './run-options.ts';
 function chooseInput(options: GivenRunOptions): GivenRun {
   if (!options.input) {
     const useless = (['in', ...Object.keys(inputOptions)] as (keyof GivenRunOptions)[]).find((name) => options[name] !== undefined);
-    if (useless) throw new AutomateError('usage', `--no-input reads nothing: leave ${optionFlag(useless)} out`);
+    if (useless) throw usageError(`--no-input reads nothing: leave ${optionFlag(useless)} out`);
     return { ...options, in: '-', noInput: true, inFormat: 'ndjson' };
   }
   const named = withInputs(options);
   if (named.in !== undefined) return { ...named, in: named.in };
   if (!process.stdin.isTTY) return { ...options, in: '-' };
-  throw new AutomateError(
-    'usage',
+  throw usageError(
     'expected --in FILE, found none, and stdin is a terminal\ngive the records with --in, pipe them in, or run the flow once with --no-input',
   );
 }
 
 /** Does not wait for stdin until the flow is known to be valid. */
 export async function planRun(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<{ plan: Plan; written: WrittenRun }> {
-  if (given.options.quiet && given.options.verbose) throw new AutomateError('usage', 'expected --quiet or --verbose, found both');
+  if (given.options.quiet && given.options.verbose) throw usageError('expected --quiet or --verbose, found both');
   const chosen = chooseInput(given.options);
   const { allowHttp = false, concurrency, rate: intervalMs, set, env, var: variables } = chosen;
   const added = set.map(([name]) => name);

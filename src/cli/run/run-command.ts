@@ -1,4 +1,4 @@
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, usageError } from '../../core/failure.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { loadSecrets } from '../../credentials/flow-secrets.ts';
 import { statesPrice } from '../../credits/prices.ts';
@@ -29,11 +29,11 @@ import type { NoticeOptions, Notices } from './notices.ts';
 import type { PartOfRun, RunWatcher, ShowRun } from './pilot.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
-import { type GivenRun, type GivenRunOptions, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
+import { type GivenRun, type GivenRunOptions, refuse, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
 import { quietText, summaryText } from './summary.ts';
 
 export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: Terminal): Promise<number> {
-  return withSignals({ label: given.flow, options: given.options }, terminal, async (start) => {
+  return withSignals(given.flow, given.options, terminal, async (start) => {
     const pilot = given.options.pilot === undefined ? undefined : await import('./pilot.ts');
     pilot?.refusePilot(given.options);
     const { plan, written } = updating(await planRun(given, terminal));
@@ -49,15 +49,13 @@ export async function runCommand(given: WrittenRun<GivenRunOptions>, terminal: T
 
 type StartRun = (request: RunRequest, written: WrittenRun) => Promise<number>;
 
-interface SignalledRun {
-  /** The flow or, in a retry, the output. */
-  readonly label: string;
-  readonly options: NoticeOptions & { readonly dryRun?: boolean };
-}
-
-/** Until the run sends requests, a signal ends the process. After that, a signal stops the run. At the end, notices are sent. */
+/**
+ * Until the run sends requests, a signal ends the process. After that, a signal stops the run. At the end, notices are sent. `label` is the
+ * flow or, in a retry, the output.
+ */
 export async function withSignals(
-  { label, options }: SignalledRun,
+  label: string,
+  options: NoticeOptions & { readonly dryRun?: boolean },
   terminal: Terminal,
   act: (start: StartRun) => Promise<number>,
 ): Promise<number> {
@@ -125,20 +123,18 @@ async function showOne(
 }
 
 class Follower {
-  readonly #written: WrittenRun;
-  readonly #terminal: Terminal;
   #progress: ProgressShow | undefined;
   #summary: ((result: RunResult) => string) | undefined;
 
-  constructor(written: WrittenRun, terminal: Terminal) {
-    this.#written = written;
-    this.#terminal = terminal;
-  }
+  constructor(
+    private readonly written: WrittenRun,
+    private readonly terminal: Terminal,
+  ) {}
 
   surroundings({ plan, flow, options }: RunRequest, { findings, isLater = false }: PartOfRun): RunSurroundings {
-    const { quiet = false, verbose = false } = this.#written.options;
+    const { quiet = false, verbose = false } = this.written.options;
     const isTold = quiet || isLater;
-    const terminal = this.#terminal;
+    const terminal = this.terminal;
     const { say } = terminal;
     return {
       messages: terminal,
@@ -178,16 +174,16 @@ class Follower {
     // The findings of a pilot are printed before it asks.
     const isShown = result.ending === 'pilot' && error === undefined;
     const text = earlier ? this.#alreadyComplete(earlier, request) : isShown ? '' : (this.#summary?.(result) ?? '');
-    if (text !== '') this.#terminal.say(text);
+    if (text !== '') this.terminal.say(text);
     if (error === undefined) return exitCode;
     if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
-    throw new AutomateError(error.kind, messageInRun(error, this.#written), { cause: error });
+    throw new AutomateError(error.kind, messageInRun(error, this.written), { cause: error });
   }
 
   /** With --quiet, the text is empty unless records failed. */
   #alreadyComplete({ counts }: CompleteRun, { files }: RunRequest): string {
-    if (this.#written.options.quiet && counts.failed === 0) return '';
-    return alreadyCompleteText(this.#written, files, counts);
+    if (this.written.options.quiet && counts.failed === 0) return '';
+    return alreadyCompleteText(this.written, files, counts);
   }
 
   stop(): void {
@@ -197,8 +193,8 @@ class Follower {
 
 async function dryRunCommand(plan: Plan, written: WrittenRun, terminal: Terminal): Promise<number> {
   const { flow, options } = written;
-  if (options.resume) throw new AutomateError('usage', '--dry-run plans a run from its beginning: leave --resume out');
-  if (options.report !== undefined) throw new AutomateError('usage', '--dry-run has no report: leave --report out');
+  if (options.resume) throw usageError('--dry-run plans a run from its beginning: leave --resume out');
+  if (options.report !== undefined) throw usageError('--dry-run has no report: leave --report out');
   refuseWorkerConflicts(options);
   refuseWorkers(plan, options);
   const source = await openFlowInput(plan, flow, options);
@@ -251,7 +247,7 @@ function refuseWithoutAnswers({ steps }: Plan, { replay }: GivenRun, { out }: Ou
   const asks = allSteps(steps).some(({ node: { action } }) => action && !action.lookup?.isLocal);
   if (!replay || statOf(path) || !asks) return;
   const advice = 'run the flow once with --keep-answers, or give the output of such a run with --out';
-  throw new AutomateError('usage', `--replay sends nothing, and no answers are kept: there is no ${path}\n${advice}`);
+  throw usageError(`--replay sends nothing, and no answers are kept: there is no ${path}\n${advice}`);
 }
 
 /** Sets what --update implies. The old files are replaced at the end. With --replace, every record is run and no rows are reused. */
@@ -263,9 +259,6 @@ function updating({ plan, written }: { readonly plan: Plan; readonly written: Wr
 
 function refuseUpdate(options: GivenRun, files: OutputPlan): void {
   const { update, maxAge, noInput, unordered, limit, skip, force } = options;
-  const refuse = (message: string) => {
-    throw new AutomateError('usage', message);
-  };
   refuseGone(options);
   if (!update) {
     if (maxAge !== undefined) refuse('--max-age works only with --update: add --update, or leave --max-age out');
@@ -286,9 +279,6 @@ function refuseUpdate(options: GivenRun, files: OutputPlan): void {
 }
 
 function refuseGone({ update, gone, goneKey, maxGone, noInput }: GivenRun): void {
-  const refuse = (message: string) => {
-    throw new AutomateError('usage', message);
-  };
   for (const [option, value] of Object.entries({ '--gone-key': goneKey, '--max-gone': maxGone }))
     if (gone === undefined && value !== undefined) refuse(`${option} works only with --gone: add --gone FILE, or leave ${option} out`);
   if (gone === undefined) return;
@@ -304,9 +294,6 @@ function refuseGone({ update, gone, goneKey, maxGone, noInput }: GivenRun): void
 function refuseConflicts(options: GivenRun, files: OutputPlan): void {
   refuseUpdate(options, files);
   const { resume, replace, force } = options;
-  const refuse = (message: string) => {
-    throw new AutomateError('usage', message);
-  };
   if (resume && !files.isStreamed && !canResume(files))
     refuse(
       `--resume needs an output to which rows can be added: the workbook ${files.out} is written all at once, at the end of a run\nfor a long run write CSV: --out FILE.csv`,

@@ -1,4 +1,4 @@
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import { runOptions as allRunOptions, type InputOptions, type RunOptionName } from '../../core/run-options.ts';
 import type { OutputPlan } from '../../output/output-plan.ts';
@@ -30,36 +30,32 @@ export interface WrittenRun<Options = GivenRun> {
 
 type WorkerOptions = Partial<Pick<GivenRun, 'workers' | 'queue' | 'queueName' | 'waitForWorkers'>>;
 
+export function refuse(message: string): never {
+  throw usageError(message);
+}
+
 /** Throws an AutomateError (`usage`) if worker options exclude each other or lack an option that they need. */
 export function refuseWorkerConflicts({ workers, queue, queueName, waitForWorkers }: WorkerOptions): void {
   if (workers !== undefined && queue !== undefined)
-    throw new AutomateError(
-      'usage',
-      '--workers starts processes on this machine, --queue uses workers that watch a queue: expected one of the two',
-    );
+    refuse('--workers starts processes on this machine, --queue uses workers that watch a queue: expected one of the two');
   if (queue !== undefined) return;
-  if (queueName !== undefined)
-    throw new AutomateError('usage', '--queue-name works only with --queue: add --queue, or leave --queue-name out');
-  if (waitForWorkers !== undefined)
-    throw new AutomateError('usage', '--wait-for-workers works only with --queue: add --queue, or leave --wait-for-workers out');
+  if (queueName !== undefined) refuse('--queue-name works only with --queue: add --queue, or leave --queue-name out');
+  if (waitForWorkers !== undefined) refuse('--wait-for-workers works only with --queue: add --queue, or leave --wait-for-workers out');
 }
 
 /** Throws an AutomateError (`usage`) if answers cannot be kept or used by such a run. */
 export function refuseAnswers(plan: Plan, { keepAnswers, replay, maxKept, queue }: GivenRun, { isStreamed }: OutputPlan): void {
-  const refuse = (message: string) => {
-    throw new AutomateError('usage', message);
-  };
   if (keepAnswers === undefined && maxKept !== undefined)
     refuse('--max-kept works only with --keep-answers: add --keep-answers, or leave --max-kept out');
   const option = replay ? '--replay' : keepAnswers === undefined ? undefined : '--keep-answers';
   if (option === undefined) return;
   if (isStreamed) refuse(`${option} needs an output file, because the answers are kept beside it\ngive one with --out`);
   if (queue !== undefined) refuse(`${option} does not work with --queue, whose workers are on other machines: leave one of the two out`);
-  if (replay) refuseUnkept(plan, refuse);
+  if (replay) refuseUnkept(plan);
 }
 
 /** Refuses nodes whose answers are not kept, also because a request contains a field that is computed from the time. */
-function refuseUnkept({ steps }: Plan, refuse: (message: string) => void): void {
+function refuseUnkept({ steps }: Plan): void {
   const timed = new Set<string>();
   for (const { id, node } of allSteps(steps)) {
     const unkept = node.action?.unkept ?? (node.action && node.reads.some(({ field }) => timed.has(field)) ? 'now()' : undefined);

@@ -85,7 +85,6 @@ const units = [
   ['s', 1000],
 ] as const;
 
-/** Uses the largest unit that fits. */
 export function agoText(time: string | undefined, nowMs: number): string {
   if (time === undefined) return '-';
   const ms = Math.max(0, nowMs - Date.parse(time));

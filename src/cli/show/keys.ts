@@ -83,7 +83,6 @@ export interface MonthOfKey {
   readonly month: string;
   readonly days: readonly KeyUsage[];
   readonly credits: number;
-  /** The rest of the key's quota; undefined if it has no quota. */
   readonly remaining: number | undefined;
 }
 

@@ -5,7 +5,6 @@ import type { Plan } from '../../core/plan.ts';
 import { messageWithAdvice } from '../advice.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Shows the position, the message, and the line of the file with a caret below it. */
 export function problemText(file: string, problem: Problem, colors: ChalkInstance, kind: 'error' | 'warning' = 'error'): string {
   const place = problem.line === undefined ? file : `${file}:${problem.line}:${problem.column}`;
   const [first, ...more] = cleaned(messageWithAdvice(problem)).split('\n');

@@ -15,7 +15,6 @@ import { credentialVariable } from '../../credentials/environment.ts';
 import { certificateFiles } from '../../http/client-certificate.ts';
 import { lookupQuestion, sourceOf } from '../../preview/preview.ts';
 
-/** Shows `***` in place of every secret. */
 export function requestText(request: ActionRequest): string[] {
   if (!('kind' in request)) return httpText(request);
   return request.kind === 'lookup' ? lookupText(request) : callText(request);

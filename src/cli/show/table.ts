@@ -28,7 +28,6 @@ export function tableText(
   );
 }
 
-/** `width` is a number of terminal columns. */
 function cutTo(width: number, text: string): string {
   if (shownWidth(text) <= width) return text;
   let start = text;

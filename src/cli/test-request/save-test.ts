@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
 import type { GivenVariables } from '../../core/run-options.ts';
@@ -22,13 +22,13 @@ export async function checkSave(
   { plan, flow }: { readonly plan: Plan; readonly flow: string },
   { saveTest: name = '', send, curl, write, node }: Pick<TestRequestOptions, 'saveTest' | 'send' | 'curl' | 'write' | 'node'>,
 ): Promise<void> {
-  if (name.trim() === '') throw new AutomateError('usage', '--save-test: expected the name of a test, found an empty string');
+  if (name.trim() === '') throw usageError('--save-test: expected the name of a test, found an empty string');
   const other = curl ? '--curl' : !send ? '--no-send' : write === undefined ? undefined : '--write';
-  if (other !== undefined) throw new AutomateError('usage', `--save-test saves the answers for the whole flow, so leave out ${other}`);
+  if (other !== undefined) throw usageError(`--save-test saves the answers for the whole flow, so leave out ${other}`);
   const acting = allSteps(plan.steps).filter(({ node: { action } }) => action && !action.lookup?.isLocal);
   if (node !== undefined && acting.at(-1)?.id !== node) {
     const reason = `the flow sends more requests after "${node}", and a test needs the answers to all of them`;
-    throw new AutomateError('usage', `${reason}\nleave out --node, or use the last node: --node ${acting.at(-1)?.id}`);
+    throw usageError(`${reason}\nleave out --node, or use the last node: --node ${acting.at(-1)?.id}`);
   }
   const path = testFileOf(flow);
   if (statOf(path)) await checkTestFile(path, flow, name);
@@ -37,10 +37,8 @@ export async function checkSave(
 
 async function checkTestFile(path: string, flow: string, name: string): Promise<void> {
   const file = await loadTestFile(path);
-  if (resolve(dirname(path), file.flow) !== resolve(flow))
-    throw new AutomateError('usage', `${path} has the tests of a different flow, ${file.flow}`);
-  if (file.tests.some((test) => test.name === name))
-    throw new AutomateError('usage', `${path} has a test "${name}" already\nchoose another name`);
+  if (resolve(dirname(path), file.flow) !== resolve(flow)) throw usageError(`${path} has the tests of a different flow, ${file.flow}`);
+  if (file.tests.some((test) => test.name === name)) throw usageError(`${path} has a test "${name}" already\nchoose another name`);
 }
 
 interface RecordedItem {
@@ -69,7 +67,7 @@ export async function saveTest(
       return result && recordedAnswer(result, asked, text);
     },
   });
-  if (!recorded) throw new AutomateError('usage', 'no test can be made of this record: its requests differ each time');
+  if (!recorded) throw usageError('no test can be made of this record: its requests differ each time');
   const test = { ...(terminal.redactor.value(recorded as object as Value) as object as WrittenTest), ...settingsOf(options) };
   const path = testFileOf(flow);
   const before = statOf(path) ? await readFile(path, 'utf8') : undefined;

@@ -1,7 +1,7 @@
 import type { ActionResponse } from '../../core/action.ts';
 import { cleaned, excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
-import { AutomateError, type Failure } from '../../core/failure.ts';
+import { AutomateError, type Failure, usageError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Action, Step } from '../../core/node.ts';
 import type { Plan } from '../../core/plan.ts';
@@ -90,8 +90,7 @@ function refuseCurl({ id, node: { action } }: Step): void {
   const { isLocal = false, dataFile } = action?.lookup ?? {};
   const source = dataFile === undefined ? embedded : `the file ${dataFile}`;
   const reason = action?.tool ? 'calls an MCP tool, which curl cannot do' : `is answered by ${source}, and sends nothing`;
-  if (action?.tool || isLocal)
-    throw new AutomateError('usage', `--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or use --json`);
+  if (action?.tool || isLocal) throw usageError(`--curl shows HTTP requests; "${id}" ${reason}\nleave --curl out, or use --json`);
 }
 
 function setNames({ set }: WithInputs<TestRequestOptions>): string[] {
@@ -125,7 +124,6 @@ async function recordOf(
   throw new AutomateError('input', `${input} has no record ${options.record}, only ${counted(read, 'record')} (--record counts from 1)`);
 }
 
-/** Shows the request, the structure of the response, and the values that the node's map finds in it. */
 function previewText(preview: Preview, action: Action, { curl, isWriting }: { curl: string | undefined; isWriting: boolean }): string {
   const { request, response } = preview;
   const lines = request === undefined ? [] : curl === undefined ? requestText(request) : [curl];

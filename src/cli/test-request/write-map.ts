@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { compileMapping, type Found } from '../../core/answer/mapping.ts';
 import { compilePath, lastName } from '../../core/answer/path.ts';
-import { AutomateError, invalidOption } from '../../core/failure.ts';
+import { invalidOption, usageError } from '../../core/failure.ts';
 import type { Step } from '../../core/node.ts';
 import { columnsAfterAll, type Plan } from '../../core/plan.ts';
 import { counted, formatCount } from '../../core/text/number.ts';
@@ -29,7 +29,7 @@ export async function checkWrite(
   { write, send, curl }: Pick<TestRequestOptions, 'write' | 'send' | 'curl'>,
   terminal: Terminal,
 ): Promise<void> {
-  if (curl || !send) throw new AutomateError('usage', `--write takes its paths from an answer: leave ${curl ? '--curl' : '--no-send'} out`);
+  if (curl || !send) throw usageError(`--write takes its paths from an answer: leave ${curl ? '--curl' : '--no-send'} out`);
   if (write === true && !terminal.findAsker?.()) {
     const advice = 'without a terminal, say what to write: --write all for every value, or --write PATH,PATH';
     throw invalidOption('write', `expected paths, found none\n${advice}`);
@@ -37,9 +37,8 @@ export async function checkWrite(
   if (typeof write === 'string' && write !== 'all') pathsIn(write);
   const index = plan.steps.indexOf(step);
   const node = index < 0 ? undefined : nodeTexts(await readFile(flow, 'utf8'))[index];
-  if (!node) throw new AutomateError('usage', `--write cannot change the map of "${step.id}", which is inside another node: edit the flow`);
-  if (!node.map)
-    throw new AutomateError('usage', `the map of "${step.id}" has more than fields and paths, which --write cannot change: edit the flow`);
+  if (!node) throw usageError(`--write cannot change the map of "${step.id}", which is inside another node: edit the flow`);
+  if (!node.map) throw usageError(`the map of "${step.id}" has more than fields and paths, which --write cannot change: edit the flow`);
 }
 
 /** Uses names that the records do not have yet. `columns` are the fields of the input. The rest of the flow file does not change. */
@@ -52,10 +51,10 @@ export async function writeMap(
   const { flow, plan, step, check } = place;
   const body = preview.unread ? undefined : preview.body;
   const { rows, more } = structureOf(body, write === true || write === 'all' ? undefined : Number.POSITIVE_INFINITY);
-  if (rows.length === 0) throw new AutomateError('usage', 'the answer has no paths: nothing was written');
+  if (rows.length === 0) throw usageError('the answer has no paths: nothing was written');
   if (write === 'all' && more > 0) {
     const message = `--write all adds at most ${rows.length} paths, and the answer has ${formatCount(rows.length + more)}`;
-    throw new AutomateError('usage', `${message}\nname the paths that you need: --write PATH,PATH`);
+    throw usageError(`${message}\nname the paths that you need: --write PATH,PATH`);
   }
   const index = plan.steps.indexOf(step);
   const text = await readFile(flow, 'utf8');
@@ -95,7 +94,7 @@ async function chosenPaths(
   const missing = paths.find((path) => !all.includes(path) && !/^\$(?:status$|headers\.)/.test(path) && !isFound(path, body));
   if (missing === undefined) return paths;
   const found = didYouMean(missing, all) || ` (found: ${allPaths(rows.slice(0, 100)).slice(0, 10).join(', ')})`;
-  throw new AutomateError('usage', `the answer has no "${missing}"${found}\nnothing was written`);
+  throw usageError(`the answer has no "${missing}"${found}\nnothing was written`);
 }
 
 /** True if a map with this path would find a value in the body. The listed paths have no numbers of elements, as in `tags[0]`. */

@@ -18,6 +18,11 @@ export function wordsOf(text: string): [string, ...string[]] {
   return [program, ...more];
 }
 
+/** Converts an option's name in camel case: `inFormat` becomes `in-format`. */
+export function lowerCaseName(name: string, separator: '-' | '_'): string {
+  return name.replace(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
+}
+
 const word = /^(?:\$'(?:[^'\\]|\\.)*'|'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^\s'"\\])+/s;
 
 const piece = /\$'(?<dollar>(?:[^'\\]|\\.)*)'|'(?<single>[^']*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>\r?\n|.)/gs;

@@ -7,12 +7,10 @@ export type Mark = readonly [first: number, count: number, offset: number];
 
 /** Everything that is needed to retry a run's failed records. */
 export interface FailedList {
-  /** The run's UUID. */
   readonly run: string;
   readonly identity: Identity;
   /** The absolute path of the output. It is a different one if the files were copied or moved. */
   readonly path: string;
-  /** The errors file as the run wrote it. */
   readonly errors?: Written;
   /** An absolute path. */
   readonly flow: string;

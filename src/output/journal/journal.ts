@@ -62,10 +62,8 @@ export interface FoundJournal {
   /** A UUID, from which the idempotency keys of the run's requests are derived. */
   readonly run: string;
   readonly identity: Identity;
-  /** The last checkpoint that was completely written. */
   readonly checkpoint: Checkpoint | undefined;
   readonly parked: ParkedRecords<RenderedRows>;
-  /** The files that the records have saved. */
   readonly saved: readonly SavedName[];
   /** Defined if all records are finished. The run's files then only have to be moved to their final paths. */
   readonly end: JournalEnd | undefined;

@@ -34,7 +34,7 @@ export interface ClaimedMemory {
   /** Creates the file, or continues a resumed run's. */
   open(): Promise<TruthLog>;
   /** Returns the log with all records that the next run can reuse, and what their rows depend on. */
-  finish(log: TruthLog, ended: EndedOutput): Promise<Remembered>;
+  finish(log: TruthLog, ended: EndedOutput): Promise<{ readonly log: TruthLog; readonly facts: MemoryFacts }>;
 }
 
 /** The rows that a run with `update` would reuse; undefined if every record would run. */
@@ -86,17 +86,12 @@ async function claimRetried(flow: Plan, run: ClaimingRun, { list }: RetryClaim):
     async finish(log, { out, firstRow }) {
       const merged = await TruthLog.create(truthPart(plan.out), memory.key);
       const between = Buffer.byteLength(createWriter(plan.format, []).between);
-      const records = mergedRecords(entriesOf(memory), log.entries(), { firstRow, between });
+      const records = mergedRecords(entriesOf(memory), log.entries(), firstRow, between);
       for await (const some of inGroupsOfRecords(records)) await merged.add(some);
       await log.close();
       return { log: merged, facts: factsOf(plan, makers, { out, firstRow }) };
     },
   };
-}
-
-interface Remembered {
-  readonly log: TruthLog;
-  readonly facts: MemoryFacts;
 }
 
 function factsOf({ format }: OutputPlan, makers: MemoryFacts['makers'], written: Pick<EndedOutput, 'out' | 'firstRow'>): MemoryFacts {
@@ -125,18 +120,15 @@ function openTruthLog(path: string, { found }: ClaimingRun, key: Buffer | undefi
   return count === undefined ? TruthLog.create(path, key) : TruthLog.continue(path, count);
 }
 
-/** An output into which a retry inserts rows. `firstRow` is the position of its first row. */
-interface MergedText {
-  readonly firstRow: number;
-  /** Size in bytes of the separator that precedes every row except the first. */
-  readonly between: number;
-}
-
-/** Yields the output's entries in order. `old` have the positions in the earlier output, and `inserted` have their new positions. */
+/**
+ * Yields the output's entries in order. `old` have the positions in the earlier output, and `inserted` have their new positions. `firstRow`
+ * is the position of the output's first row, and `between` the size in bytes of the separator that precedes every other row.
+ */
 async function* mergedRecords(
   old: AsyncIterable<RememberedRows>,
   inserted: AsyncIterable<RememberedRows>,
-  { firstRow, between }: MergedText,
+  firstRow: number,
+  between: number,
 ): AsyncGenerator<RememberedRows> {
   const more = inserted[Symbol.asyncIterator]();
   const next = async () => (await more.next()).value as RememberedRows | undefined;

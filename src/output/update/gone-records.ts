@@ -24,7 +24,6 @@ import { Table } from './old-records.ts';
 
 export interface GoneCounts {
   readonly gone: number;
-  /** Records of the old output. */
   readonly of: number;
   readonly repeated: number;
   /** Records of the new input whose key is unknown, because they cannot be read. */

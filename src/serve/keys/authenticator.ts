@@ -3,7 +3,6 @@ import { holdsKey } from '../store/key-value.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import type { KeyClock } from './request-rates.ts';
 
-/** The parts of a request that can contain an API key. */
 export interface KeyRequest {
   readonly authorization?: string;
   readonly xApiKey?: string;
@@ -16,7 +15,6 @@ type KeyProblem = 'bad-request' | 'key-in-query' | 'key-missing' | 'key-invalid'
 
 interface KeyRefusal {
   readonly problem: KeyProblem;
-  /** An explanation in words, for the response. */
   readonly detail: string;
   /** Set only for `rate-limited`. */
   readonly retryAfterS?: number;
@@ -96,7 +94,6 @@ const maxAddresses = 10_000;
 
 /** The facts about a client's IP address after an attempt to log in or to use an API key has failed. */
 interface RefusedClient {
-  /** True for the first failed attempt from the IP address in this minute. */
   readonly isFirst: boolean;
   /** Undefined while the IP address has attempts left. */
   readonly retryAfterS: number | undefined;

@@ -1,14 +1,7 @@
 import { type ApiKey, keyState } from '../store/api-key.ts';
 import { isKeyValue, isSameHash, keyHash } from '../store/key-value.ts';
-import type { KeyValue } from '../store/keys.ts';
+import type { KeyStore, KeyValue } from '../store/keys.ts';
 import type { KeyClock } from './request-rates.ts';
-
-interface KeySource {
-  /** Returns a string that changes with every change of an API key, no matter which process makes it. */
-  state(): string;
-  list(): readonly ApiKey[];
-  values(): readonly KeyValue[];
-}
 
 /** Minimum time in ms between two checks for changes of the API keys by another process. */
 const checkMs = 250;
@@ -26,7 +19,7 @@ export class KeyDirectory {
   #checkedMs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    readonly source: KeySource,
+    readonly store: KeyStore,
     readonly clock: KeyClock,
   ) {}
 
@@ -76,11 +69,11 @@ export class KeyDirectory {
   /** Does nothing if the last check was less than `maxAgeMs` ago. */
   refresh(maxAgeMs = checkMs): void {
     if (this.clock.now() - this.#checkedMs < maxAgeMs) return;
-    const state = this.source.state();
+    const state = this.store.database.state();
     if (state !== this.#state) {
       this.#known.clear();
-      this.#byHash = new Map(this.source.values().map((value) => [value.hash, value]));
-      this.#byId = new Map(this.source.list().map((key) => [key.id, key]));
+      this.#byHash = new Map(this.store.values().map((value) => [value.hash, value]));
+      this.#byId = new Map(this.store.list().map((key) => [key.id, key]));
     }
     // Set only after the keys were read, so that the next lookup tries again if reading fails.
     this.#state = state;

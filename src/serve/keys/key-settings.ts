@@ -1,5 +1,5 @@
 import { durationMs, futureMoment, futureTime } from '../../core/duration.ts';
-import { AutomateError, invalidOption } from '../../core/failure.ts';
+import { AutomateError, invalidOption, usageError } from '../../core/failure.ts';
 import { defaultRate, defaultScopes, type KeyChanges, type KeySettings, rateOf, type Scope, scopes } from '../store/api-key.ts';
 import { holdsKey } from '../store/key-value.ts';
 
@@ -51,15 +51,9 @@ const unshowable = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2
 
 function checkedKeyName(text: string): string {
   if (holdsKey(text))
-    throw new AutomateError(
-      'usage',
-      'expected a name, found the value of a key\nrevoke that key, because it is now in the history of your shell',
-    );
+    throw usageError('expected a name, found the value of a key\nrevoke that key, because it is now in the history of your shell');
   if (text.trim() !== '' && [...text].length <= maxName && !unshowable.test(text)) return text;
-  throw new AutomateError(
-    'usage',
-    `expected a name of 1 to ${maxName} characters, without control characters, found ${JSON.stringify(text)}`,
-  );
+  throw usageError(`expected a name of 1 to ${maxName} characters, without control characters, found ${JSON.stringify(text)}`);
 }
 
 const flowName = /^[A-Za-z0-9_-]{1,64}$/;

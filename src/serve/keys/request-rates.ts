@@ -5,15 +5,9 @@ interface RateState {
   /** Number of requests that are allowed in a window of time. */
   readonly quota: number;
   readonly windowS: number;
-  /** Number of requests that may be sent now. */
   readonly remaining: number;
   /** Seconds until the next request may be sent if no request is left. Otherwise the length of the window. */
   readonly resetS: number;
-}
-
-/** The decision whether a request is allowed, and the state of the rate limit after it. */
-interface RateTurn extends RateState {
-  readonly isAllowed: boolean;
 }
 
 interface TokenBucket {
@@ -34,7 +28,7 @@ export class RequestRates {
 
   constructor(readonly clock: Pick<KeyClock, 'now'>) {}
 
-  take(key: Pick<ApiKey, 'id' | 'rate'>): RateTurn {
+  take(key: Pick<ApiKey, 'id' | 'rate'>): RateState & { readonly isAllowed: boolean } {
     const bucket = this.#bucketOf(key);
     const isAllowed = bucket.tokens >= 1;
     if (isAllowed) bucket.tokens--;

@@ -1,3 +1,4 @@
+import { entryOf } from '../../core/map-entry.ts';
 import { AuditStore } from '../store/audit.ts';
 import type { ServerDatabase } from '../store/database.ts';
 import { KeyStore } from '../store/keys.ts';
@@ -33,8 +34,7 @@ export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: 
     }
   };
   const store = new KeyStore(database, clock.wallNow);
-  const source = { state: () => database.state(), list: () => store.list(), values: () => store.values() };
-  const directory = new KeyDirectory(source, clock);
+  const directory = new KeyDirectory(store, clock);
   const audit = new AuditStore(database, clock.wallNow);
   const usageStore = new UsageStore(database);
   const usage = new UsageCounter(usageStore, clock);
@@ -64,10 +64,6 @@ export function openServerKeys(database: ServerDatabase, clock: KeyClock, warn: 
   };
 }
 
-interface UsageTarget {
-  add(counts: readonly KeyUsage[]): void;
-}
-
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
 
@@ -81,7 +77,7 @@ export class UsageCounter {
   #day = { name: '', number: -1 };
 
   constructor(
-    readonly target: UsageTarget,
+    readonly target: Pick<UsageStore, 'add'>,
     readonly clock: KeyClock,
   ) {
     this.#writtenMs = clock.now();
@@ -118,10 +114,7 @@ export class UsageCounter {
     const number = Math.floor(now / dayMs);
     if (number !== this.#day.number) this.#day = { number, name: new Date(now).toISOString().slice(0, 10) };
     const day = this.#day.name;
-    const found = this.#counts.get(day + key);
-    if (found) return found;
-    const counts = { key, day, requests: 0, refused: 0, records: 0, credits: 0, lastUsedAtMs: undefined };
-    this.#counts.set(day + key, counts);
-    return counts;
+    const none = { requests: 0, refused: 0, records: 0, credits: 0, lastUsedAtMs: undefined };
+    return entryOf(this.#counts, day + key, () => ({ key, day, ...none }));
   }
 }

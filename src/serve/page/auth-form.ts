@@ -1,20 +1,19 @@
 import { type AuthPart, optionValue, type SigningType } from '../../core/auth/auth-type.ts';
 import { authTypes } from '../../core/auth/auth-types.ts';
 import { ProblemResponse } from '../problem.ts';
-import type { ShownAuthType } from './page-shapes.ts';
 
 /** A login in a browser is not among them, because only the command line can open it. */
 const types = authTypes as unknown as readonly SigningType[];
 
 const partsOf = ({ parts }: SigningType): readonly (readonly [string, AuthPart])[] => Object.entries<AuthPart>(parts);
 
-/** The types of authentication, with their fields in the form. */
-export function shownAuthTypes(): ShownAuthType[] {
+export function shownAuthTypes() {
   return types.map((type) => {
     const parts = partsOf(type);
     return {
       type: type.type,
       label: type.label,
+      /** False if the fields name the secrets. */
       has_credential: parts.some(([key]) => key === 'credential'),
       is_for_mcp: type.from !== 'session',
       fields: parts.filter(([key]) => key !== 'credential').map(([key, part]) => fieldOf(key, part, parts)),
@@ -22,7 +21,7 @@ export function shownAuthTypes(): ShownAuthType[] {
   });
 }
 
-function fieldOf(name: string, part: AuthPart, all: ReturnType<typeof partsOf>): ShownAuthType['fields'][number] {
+function fieldOf(name: string, part: AuthPart, all: ReturnType<typeof partsOf>) {
   const { question, isOptional, replaces, isMapping, isList, isData, example = '' } = part;
   const form = isData ? 'JSON' : isMapping ? 'a line for each: NAME=VALUE' : isList ? 'separated by commas' : undefined;
   const isReplaced = all.some(([, other]) => other.replaces === name);

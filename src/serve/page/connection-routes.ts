@@ -18,14 +18,13 @@ import { compileSavedConnection } from '../../flow/connections.ts';
 import { loadLibraries } from '../../run/flow-file.ts';
 import { findSaved, loadConnection, saveConnection } from '../../run/flow-folder.ts';
 import { messageForClient } from '../advice.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute, addRoutes } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { isLoopback } from '../listening.ts';
 import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { authOfForm, shownAuthTypes } from './auth-form.ts';
 import { refuseOtherAddress } from './credential-address.ts';
-import type { ShownConnection, ShownConnectionTest } from './page-shapes.ts';
 
 /** Options as texts, as in the fields of the form. */
 const auth = z.object({ type: z.string(), credential: credentialName.optional() }).catchall(z.string().max(65_536));
@@ -70,38 +69,32 @@ export function addConnectionRoutes(app: FastifyInstance, server: Server): void 
       },
     },
   });
-  addRoutes(app, '/ui/auth-types', { GET: { handler: async () => ({ types: shownAuthTypes() }) } });
-  addRoutes(app, '/ui/connections/tests', {
-    POST: {
-      schema: { body },
-      handler: async (request) => {
-        const given = request.body as ConnectionBody;
-        const test = await testNew(given, request, server);
-        unsaved = { body: hashOf(given), test };
-        return test.result;
-      },
+  addRoute(app, 'GET', '/ui/auth-types', { handler: async () => ({ types: shownAuthTypes() }) });
+  addRoute(app, 'POST', '/ui/connections/tests', {
+    schema: { body },
+    handler: async (request) => {
+      const given = request.body as ConnectionBody;
+      const test = await testNew(given, request, server);
+      unsaved = { body: hashOf(given), test };
+      return test.result;
     },
   });
-  addRoutes(app, '/ui/connections/:name/tests', {
-    POST: {
-      schema: { params },
-      handler: async (request) => {
-        const { name } = request.params as z.output<typeof params>;
-        const { result } = await resultOf(testSaved(savedName(name), server));
-        tested(name, result);
-        return result;
-      },
+  addRoute(app, 'POST', '/ui/connections/:name/tests', {
+    schema: { params },
+    handler: async (request) => {
+      const { name } = request.params as z.output<typeof params>;
+      const { result } = await resultOf(testSaved(savedName(name), server));
+      tested(name, result);
+      return result;
     },
   });
-  addRoutes(app, '/ui/connections/:name', {
-    DELETE: {
-      schema: { params },
-      handler: async (request, reply) => {
-        const name = savedName((request.params as z.output<typeof params>).name);
-        await removeConnection(name, createMessages());
-        server.audit(page, request, 'connection.remove', name);
-        return reply.code(204).send();
-      },
+  addRoute(app, 'DELETE', '/ui/connections/:name', {
+    schema: { params },
+    handler: async (request, reply) => {
+      const name = savedName((request.params as z.output<typeof params>).name);
+      await removeConnection(name, createMessages());
+      server.audit(page, request, 'connection.remove', name);
+      return reply.code(204).send();
     },
   });
 }
@@ -120,12 +113,13 @@ function optionsOf({ shared: { env, cacert, allowHttp } }: Server) {
   return { allowHttp, env, cacert };
 }
 
-function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>): ShownConnection[] {
+/** `problem` is what the last test found; empty if the test succeeded, null if the connection has not been tested. */
+export function shownConnections(tests: ReadonlyMap<string, { readonly at: string; readonly problem: string }>) {
   return Object.entries(readConnections(process.env)).map(([name, { type, base_url, url, command, auth: written }]) => {
     const { types, credentials } = writtenAuth(written);
     const test = tests.get(name);
     return {
-      ...{ name, type: type === 'mcp' ? 'mcp' : 'http', address: String(base_url ?? url ?? command ?? '') },
+      ...{ name, type: type === 'mcp' ? ('mcp' as const) : ('http' as const), address: String(base_url ?? url ?? command ?? '') },
       ...{ auth: types[0] ?? 'none', credential: credentials[0] ?? null },
       ...{ tested_at: test?.at ?? null, problem: test?.problem ?? null },
     };
@@ -157,6 +151,12 @@ async function saveFromPage(given: ConnectionBody, request: FastifyRequest, serv
   await storeSecret(given, connection, { request, server });
   await saveConnection(given.name, written, { force: false });
   await loadConnection(given.name, server.shared.allowHttp);
+}
+
+export interface ShownConnectionTest {
+  readonly ok: boolean;
+  readonly message: string;
+  readonly check: readonly string[];
 }
 
 /** The result of a test, and the tools of the MCP server if it responded. */

@@ -12,14 +12,13 @@ import { writeDurably } from '../../files/state-file.ts';
 import { type MapText, nodeTexts, withMap } from '../../flow/map-text.ts';
 import { compileFlow } from '../../run/flow-file.ts';
 import type { ServedFlow } from '../../run/flow-folder.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { problemJson } from '../flow-json.ts';
 import { ProblemResponse } from '../problem.ts';
 import { seenFlow } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
 import type { PageOptions } from './page-options.ts';
-import type { FlowText, NodeRequest } from './page-shapes.ts';
 
 /** Not z.record, which would drop a field named `__proto__`. */
 const mapBody = z.strictObject({ map: z.custom<MapText>(isTexts, 'expected an object whose values are strings') });
@@ -30,29 +29,41 @@ const page = new Caller(undefined);
 
 /** Saving a node's map changes only the map, and leaves the rest of the file the same, byte for byte. */
 export function addFlowTextRoutes(app: FastifyInstance, server: Server, { edit }: PageOptions): void {
-  addRoutes(app, '/ui/flows/:flow/text', {
-    GET: { handler: async (request) => editableText(await seenFlow(server, page, request)) },
-  });
+  addRoute(app, 'GET', '/ui/flows/:flow/text', { handler: async (request) => editableText(await seenFlow(server, page, request)) });
   if (!edit) return;
   // Two saves never run at the same time. Otherwise both could start from the same text, and one change would be lost.
   let saved: Promise<unknown> = Promise.resolve();
-  addRoutes(app, '/ui/flows/:flow/nodes/:node/map', {
-    PUT: {
-      schema: { params: mapParams, body: mapBody },
-      handler: async (request, reply) => {
-        const flow = await seenFlow(server, page, request);
-        const save = saved.then(() => saveMap(server, flow, request));
-        saved = save.catch(() => undefined);
-        await save;
-        server.audit(page, request, 'map.save', flow.id);
-        return reply.code(204).send();
-      },
+  addRoute(app, 'PUT', '/ui/flows/:flow/nodes/:node/map', {
+    schema: { params: mapParams, body: mapBody },
+    handler: async (request, reply) => {
+      const flow = await seenFlow(server, page, request);
+      const save = saved.then(() => saveMap(server, flow, request));
+      saved = save.catch(() => undefined);
+      await save;
+      server.audit(page, request, 'map.save', flow.id);
+      return reply.code(204).send();
     },
   });
 }
 
 function isTexts(value: unknown): boolean {
   return isObject(value as Value) && Object.values(value as object).every((text) => typeof text === 'string');
+}
+
+export interface FlowText {
+  /** ETag of the whole flow file. Saving is refused if the file has changed since it was read. */
+  readonly etag: string;
+  readonly file: string;
+  /** Null for a flow that is not valid, because a secret might be written in it. */
+  readonly text: string | null;
+  /** Only of nodes that send requests. */
+  readonly requests: readonly NodeRequest[];
+  readonly nodes: readonly {
+    readonly id: string;
+    readonly yaml: string;
+    /** The node's map; null if the web page cannot edit it. */
+    readonly map: Readonly<Record<string, string>> | null;
+  }[];
 }
 
 function editableText({ path, text, plan }: ServedFlow): FlowText {
@@ -91,6 +102,13 @@ async function refuseInvalid({ shared: { allowHttp, env, withoutFiles } }: Serve
     const errors = error.problems.map((problem) => problemJson(problem, path));
     throw new ProblemResponse('flow-invalid', 'the flow would not be valid with this map; nothing was saved', { errors });
   }
+}
+
+/** The request of a node, such as `GET https://api.example.com/users/{{id}}`. For a tool of an MCP server, `url` is its name. */
+export interface NodeRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
 }
 
 /** The request of each node that sends one, for a reader: with references to fields, and without what only a record can tell. */

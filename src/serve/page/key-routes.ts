@@ -5,14 +5,13 @@ import { rounded, sumOfCredits } from '../../core/spending.ts';
 import { monthOf } from '../../credits/book.ts';
 import { withBook } from '../../credits/holds.ts';
 import { messageForClient } from '../advice.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute, addRoutes } from '../app.ts';
 import { keyChanges, keySettings, overlapOf } from '../keys/key-settings.ts';
 import { ProblemResponse } from '../problem.ts';
 import type { Server } from '../server.ts';
 import { type ApiKey, apiKeyJson, isoTime } from '../store/api-key.ts';
 import type { MadeKey } from '../store/keys.ts';
 import { actorOf } from './page-options.ts';
-import type { KeyOnPage, NewKey } from './page-shapes.ts';
 
 const newKey = z.strictObject({
   name: z.string(),
@@ -48,32 +47,26 @@ export function addKeyRoutes(app: FastifyInstance, server: Server, home: string)
       },
     },
   });
-  addRoutes(app, '/ui/keys/:id', {
-    PATCH: {
-      schema: { params, body: changedKey },
-      handler: async (request) => {
-        const changes = request.body as z.output<typeof changedKey>;
-        return apiKeyJson(refusing(() => store.change(idOf(request), keyChanges(changes), actorOf(request))));
-      },
+  addRoute(app, 'PATCH', '/ui/keys/:id', {
+    schema: { params, body: changedKey },
+    handler: async (request) => {
+      const changes = request.body as z.output<typeof changedKey>;
+      return apiKeyJson(refusing(() => store.change(idOf(request), keyChanges(changes), actorOf(request))));
     },
   });
-  addRoutes(app, '/ui/keys/:id/rotate', {
-    POST: {
-      schema: { params, body: z.strictObject({ overlap: z.string().optional() }) },
-      handler: async (request) => {
-        const { overlap } = request.body as { readonly overlap?: string };
-        return madeJson(refusing(() => store.rotate(idOf(request), overlapOf(overlap), actorOf(request))));
-      },
+  addRoute(app, 'POST', '/ui/keys/:id/rotate', {
+    schema: { params, body: z.strictObject({ overlap: z.string().optional() }) },
+    handler: async (request) => {
+      const { overlap } = request.body as { readonly overlap?: string };
+      return madeJson(refusing(() => store.rotate(idOf(request), overlapOf(overlap), actorOf(request))));
     },
   });
-  addRoutes(app, '/ui/keys/:id/revoke', {
-    POST: {
-      schema: { params, body: z.strictObject({ stop_runs: z.boolean().default(false) }) },
-      handler: async (request, reply) => {
-        const { stop_runs: stopRuns } = request.body as { readonly stop_runs: boolean };
-        refusing(() => store.revoke(idOf(request), { stopRuns, by: actorOf(request) }));
-        return reply.code(204).send();
-      },
+  addRoute(app, 'POST', '/ui/keys/:id/revoke', {
+    schema: { params, body: z.strictObject({ stop_runs: z.boolean().default(false) }) },
+    handler: async (request, reply) => {
+      const { stop_runs: stopRuns } = request.body as { readonly stop_runs: boolean };
+      refusing(() => store.revoke(idOf(request), { stopRuns, by: actorOf(request) }));
+      return reply.code(204).send();
     },
   });
 }
@@ -83,7 +76,7 @@ function idOf({ params: found }: { readonly params: unknown }): string {
 }
 
 /** No other response contains the secret value. */
-function madeJson({ key, value }: MadeKey): NewKey {
+export function madeJson({ key, value }: MadeKey) {
   return { ...apiKeyJson(key, value), key: value };
 }
 
@@ -97,7 +90,7 @@ function refusing<Result>(act: () => Result): Result {
   }
 }
 
-function shownKeys(server: Server, home: string): KeyOnPage[] {
+export function shownKeys(server: Server, home: string) {
   const { store, usageStore, usage } = server.keys;
   const counts = [...usageStore.read(), ...usage.pending()];
   const lastUses = usageStore.lastUses();

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { counted, formatCount } from '../../core/text/number.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import type { ServeOptions } from '../serve-lock.ts';
 import type { Actor } from '../store/audit.ts';
 
@@ -68,7 +68,5 @@ export function addPageFiles(app: FastifyInstance, { index, script, style }: Pag
 }
 
 function addFile(app: FastifyInstance, path: string, type: string, content: Buffer): void {
-  addRoutes(app, path, {
-    GET: { schema: { hide: true } as object, handler: async (_, reply) => reply.type(type).send(content) },
-  });
+  addRoute(app, 'GET', path, { schema: { hide: true } as object, handler: async (_, reply) => reply.type(type).send(content) });
 }

@@ -11,7 +11,7 @@ import { heldCredits, withBook } from '../../credits/holds.ts';
 import { sums } from '../../credits/rest.ts';
 import { cachedServer } from '../../mcp/tool-cache.ts';
 import { loadNodeTypes } from '../../run/node-types.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import { Caller } from '../caller.ts';
 import { wholeNumber } from '../routes/key-door.ts';
 import type { Server } from '../server.ts';
@@ -19,28 +19,35 @@ import { addConnectionRoutes } from './connection-routes.ts';
 import { addFlowTextRoutes } from './flow-text-routes.ts';
 import { addKeyRoutes, keyNames } from './key-routes.ts';
 import type { PageOptions } from './page-options.ts';
-import type { AuditRow, Billing, NodeLibrary, ServerInfo } from './page-shapes.ts';
+
+export interface ServerInfo {
+  readonly version: string;
+  readonly folder: string;
+  readonly address: string;
+  readonly edit: boolean;
+  readonly flows: number;
+  readonly running: number;
+  readonly connections: number;
+}
 
 /** Adds the routes that only the web page uses. All of them need a session. */
 export function addPageRoutes(app: FastifyInstance, server: Server, options: PageOptions): void {
-  addRoutes(app, '/ui/server', {
-    GET: {
-      handler: async (request) => {
-        const { flows } = await server.flows.list();
-        return {
-          version,
-          folder: options.folder,
-          address: `${request.protocol}://${request.headers.host}`,
-          edit: options.edit,
-          flows: flows.length,
-          running: server.runs.all().filter(({ isOpen, stored }) => isOpen && stored.state !== 'queued').length,
-          connections: Object.keys(readConnections(process.env)).length,
-        } satisfies ServerInfo;
-      },
+  addRoute(app, 'GET', '/ui/server', {
+    handler: async (request) => {
+      const { flows } = await server.flows.list();
+      return {
+        version,
+        folder: options.folder,
+        address: `${request.protocol}://${request.headers.host}`,
+        edit: options.edit,
+        flows: flows.length,
+        running: server.runs.all().filter(({ isOpen, stored }) => isOpen && stored.state !== 'queued').length,
+        connections: Object.keys(readConnections(process.env)).length,
+      } satisfies ServerInfo;
     },
   });
-  addRoutes(app, '/ui/openapi.json', { GET: { handler: async () => app.swagger() } });
-  addRoutes(app, '/ui/library', { GET: { handler: async () => libraryOf() } });
+  addRoute(app, 'GET', '/ui/openapi.json', { handler: async () => app.swagger() });
+  addRoute(app, 'GET', '/ui/library', { handler: async () => libraryOf() });
   addKeyRoutes(app, server, options.home);
   addBillingRoutes(app, server, options);
   addAuditRoute(app, server);
@@ -52,35 +59,42 @@ const perPage = 100;
 
 const auditQuery = z.strictObject({ cursor: wholeNumber.optional() });
 
+export interface AuditRow {
+  readonly time: string;
+  readonly who: string;
+  readonly what: string;
+  readonly on: string;
+  readonly address: string;
+  readonly outcome: string;
+}
+
 /** The newest entry comes first. Entries contain the names of API keys instead of the ids. */
 function addAuditRoute(app: FastifyInstance, server: Server): void {
-  addRoutes(app, '/ui/audit', {
-    GET: {
-      schema: { querystring: auditQuery },
-      handler: async (request) => {
-        const { cursor } = request.query as z.output<typeof auditQuery>;
-        const { audit, store } = server.keys;
-        const lines = audit.read({ limit: perPage, before: cursor });
-        const names = keyNames(store.list());
-        const entries: AuditRow[] = lines.map(({ atMs, who, what, target, address, outcome }) => ({
-          ...{ time: new Date(atMs).toISOString(), who: names.get(who) ?? who, what },
-          ...{ on: names.get(target) ?? target, address, outcome },
-        }));
-        return { entries, next_cursor: lines.length < perPage ? null : String(lines.at(-1)?.id) };
-      },
+  addRoute(app, 'GET', '/ui/audit', {
+    schema: { querystring: auditQuery },
+    handler: async (request) => {
+      const { cursor } = request.query as z.output<typeof auditQuery>;
+      const { audit, store } = server.keys;
+      const lines = audit.read({ limit: perPage, before: cursor });
+      const names = keyNames(store.list());
+      const entries: AuditRow[] = lines.map(({ atMs, who, what, target, address, outcome }) => ({
+        ...{ time: new Date(atMs).toISOString(), who: names.get(who) ?? who, what },
+        ...{ on: names.get(target) ?? target, address, outcome },
+      }));
+      return { entries, next_cursor: lines.length < perPage ? null : String(lines.at(-1)?.id) };
     },
   });
 }
 
 /** Returns the node types, and the tools of each MCP connection as of the last time they were fetched. */
-async function libraryOf(): Promise<NodeLibrary> {
+export async function libraryOf() {
   return {
     node_types: (await loadNodeTypes()).map(({ name, summary, example }) => ({ name, summary, yaml: example })),
     connections: connectionsOf(),
   };
 }
 
-function connectionsOf(): NodeLibrary['connections'] {
+function connectionsOf() {
   const saved = Object.entries(readConnections(process.env)).filter(([, { type }]) => type === 'mcp');
   return saved.map(([name, written]) => {
     const cached = cachedServer(process.env, name, written);
@@ -97,23 +111,22 @@ function connectionsOf(): NodeLibrary['connections'] {
 const allowanceBody = z.strictObject({ credits: z.int().min(0).nullable() });
 
 function addBillingRoutes(app: FastifyInstance, server: Server, { home, limits }: PageOptions): void {
-  addRoutes(app, '/ui/billing', {
-    GET: { handler: async () => withBook({ home, wallNow: Date.now }, (book) => billingOf(book, server, limits)) },
+  addRoute(app, 'GET', '/ui/billing', {
+    handler: async () => withBook({ home, wallNow: Date.now }, (book) => billingOf(book, server, limits)),
   });
-  addRoutes(app, '/ui/billing/allowance', {
-    PUT: {
-      schema: { body: allowanceBody },
-      handler: async (request, reply) => {
-        const { credits } = request.body as z.output<typeof allowanceBody>;
-        withBook({ home, wallNow: Date.now }, (book) => book.setLimit(credits ?? undefined));
-        server.audit(new Caller(undefined), request, 'allowance.set', credits === null ? 'unlimited' : String(credits));
-        return reply.code(204).send();
-      },
+  addRoute(app, 'PUT', '/ui/billing/allowance', {
+    schema: { body: allowanceBody },
+    handler: async (request, reply) => {
+      const { credits } = request.body as z.output<typeof allowanceBody>;
+      withBook({ home, wallNow: Date.now }, (book) => book.setLimit(credits ?? undefined));
+      server.audit(new Caller(undefined), request, 'allowance.set', credits === null ? 'unlimited' : String(credits));
+      return reply.code(204).send();
     },
   });
 }
 
-function billingOf(book: Book, server: Server, limits: Billing['limits']): Billing {
+/** The credits spent in a month, and the limits. Null stands for no limit. */
+export function billingOf(book: Book, server: Server, limits: PageOptions['limits']) {
   const { name: month, endMs } = monthOf(Date.now());
   const [spent, allowance, held] = [book.spent(month), book.limit(), rounded(heldCredits(book, month))];
   const used = sumOfCredits(spent);
@@ -140,8 +153,7 @@ function billingOf(book: Book, server: Server, limits: Billing['limits']): Billi
   };
 }
 
-/** The last twelve months; 0 for a month without credits. */
-function monthsOf(book: Book): Billing['months'] {
+function monthsOf(book: Book) {
   const spent = new Map(sums(book.spent(), 'month').map(({ month, credits }) => [month, credits]));
   const now = new Date();
   return Array.from({ length: 12 }, (_, index) => {
@@ -150,12 +162,12 @@ function monthsOf(book: Book): Billing['months'] {
   });
 }
 
-function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 'env' | 'key'): Billing['by_flow'] {
+function sharesOf(spent: readonly Spent[], by: 'flow' | 'node' | 'connection' | 'env' | 'key') {
   return sums(spent, by).map((sum) => ({ name: sum[by], credits: sum.credits }));
 }
 
 /** The credits that API keys have spent on each day of this month, by the server's usage counts, because the ledger only counts months. */
-function daysOf({ keys: { usageStore, usage } }: Server, month: string): Billing['days'] {
+function daysOf({ keys: { usageStore, usage } }: Server, month: string) {
   const counts = [...usageStore.read({ month }), ...usage.pending()];
   const today = new Date().getUTCDate();
   return Array.from({ length: today }, (_, index) => {

@@ -1,3 +1,12 @@
+import type { shownAuthTypes } from './auth-form.ts';
+import type { shownConnections } from './connection-routes.ts';
+import type { madeJson, shownKeys } from './key-routes.ts';
+import type { billingOf, libraryOf } from './page-routes.ts';
+
+export type { ShownConnectionTest } from './connection-routes.ts';
+export type { FlowText, NodeRequest } from './flow-text-routes.ts';
+export type { AuditRow, ServerInfo } from './page-routes.ts';
+
 /** As `automate test-request --json` prints it. */
 export interface ShownTest {
   readonly request: Readonly<Record<string, unknown>> | null;
@@ -15,154 +24,25 @@ export interface ShownTest {
   readonly failure: { readonly class?: string; readonly status?: number | null; readonly message: string } | null;
 }
 
-/** A path to a value in a response. */
 export interface ShownPath {
   readonly path: string;
   readonly type: string;
   readonly sample: string;
 }
 
-/** The request of a node, such as `GET https://api.example.com/users/{{id}}`. For a tool of an MCP server, `url` is its name. */
-export interface NodeRequest {
-  readonly id: string;
-  readonly method: string;
-  readonly url: string;
-}
-
-/** The text of a flow and of its nodes, as in the flow file. */
-export interface FlowText {
-  /** ETag of the whole flow file. Saving is refused if the file has changed since it was read. */
-  readonly etag: string;
-  readonly file: string;
-  /** Null for a flow that is not valid, because a secret might be written in it. */
-  readonly text: string | null;
-  /** Only of nodes that send requests. */
-  readonly requests: readonly NodeRequest[];
-  readonly nodes: readonly {
-    readonly id: string;
-    readonly yaml: string;
-    /** The node's map; null if the web page cannot edit it. */
-    readonly map: Readonly<Record<string, string>> | null;
-  }[];
-}
+export type NodeLibrary = Awaited<ReturnType<typeof libraryOf>>;
 
 /** YAML to copy into a flow, which is an example of a node type or tool. */
-export interface Snippet {
-  readonly name: string;
-  readonly summary: string;
-  readonly yaml: string;
-}
+export type Snippet = NodeLibrary['node_types'][number];
 
-/** The node types and the tools of MCP connections, as examples to copy into a flow. */
-export interface NodeLibrary {
-  readonly node_types: readonly Snippet[];
-  readonly connections: readonly { readonly name: string; readonly problem: string | null; readonly tools: readonly Snippet[] }[];
-}
+export type ShownAuthType = ReturnType<typeof shownAuthTypes>[number];
 
-/** Facts about the server that every view of the web page shows. */
-export interface ServerInfo {
-  readonly version: string;
-  readonly folder: string;
-  /** Such as `http://127.0.0.1:4020`. */
-  readonly address: string;
-  readonly edit: boolean;
-  readonly flows: number;
-  readonly running: number;
-  readonly connections: number;
-}
+export type ShownConnection = ReturnType<typeof shownConnections>[number];
 
-/** A type of authentication, and the fields that the form has for it. */
-export interface ShownAuthType {
-  readonly type: string;
-  readonly label: string;
-  /** False if the fields name the secrets. */
-  readonly has_credential: boolean;
-  readonly is_for_mcp: boolean;
-  readonly fields: readonly ShownAuthField[];
-}
+export type KeyOnPage = ReturnType<typeof shownKeys>[number];
 
-interface ShownAuthField {
-  readonly name: string;
-  readonly label: string;
-  readonly hint: string;
-  readonly example: string;
-  /** True if the value can have several lines. */
-  readonly is_long: boolean;
-  readonly is_required: boolean;
-}
+export type NewKey = ReturnType<typeof madeJson>;
 
-export interface ShownConnection {
-  readonly name: string;
-  readonly type: 'http' | 'mcp';
-  readonly address: string;
-  readonly auth: string;
-  readonly credential: string | null;
-  readonly tested_at: string | null;
-  /** The problem that the last test found; empty if the test succeeded, null if it has not been tested. */
-  readonly problem: string | null;
-}
+export type Billing = ReturnType<typeof billingOf>;
 
-export interface ShownConnectionTest {
-  readonly ok: boolean;
-  readonly message: string;
-  /** The settings that the user should check; empty after a success. */
-  readonly check: readonly string[];
-}
-
-/** An API key, without its secret value. */
-export interface KeyOnPage {
-  readonly id: string;
-  readonly name: string;
-  readonly start: string;
-  readonly scopes: readonly string[];
-  /** Null for all flows. */
-  readonly flows: readonly string[] | null;
-  readonly rate: string;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly revoked_at: string | null;
-  readonly last_used_at: string | null;
-  readonly credits: { readonly used: number; readonly quota: number | null };
-  /** The oldest day comes first. */
-  readonly days: readonly { readonly day: string; readonly requests: number; readonly refused: number }[];
-}
-
-/** A new API key with its secret value. No other response contains the value. */
-export interface NewKey {
-  readonly name: string;
-  readonly key: string;
-}
-
-/** The credits spent in a month, and the limits. */
-export interface Billing {
-  readonly month: string;
-  readonly used: number;
-  readonly held: number;
-  /** The monthly allowance of credits; null if there is none. */
-  readonly allowance: number | null;
-  readonly remaining: number | null;
-  readonly resets_at: string;
-  readonly by_flow: readonly CreditShare[];
-  readonly by_node: readonly CreditShare[];
-  readonly by_connection: readonly CreditShare[];
-  readonly by_environment: readonly CreditShare[];
-  readonly by_key: readonly CreditShare[];
-  readonly days: readonly { readonly day: string; readonly credits: number }[];
-  readonly months: readonly { readonly month: string; readonly credits: number }[];
-  readonly limits: readonly { readonly name: string; readonly value: string | null }[];
-}
-
-/** The credits spent by one flow, node, connection, environment or API key. */
-export interface CreditShare {
-  readonly name: string;
-  readonly credits: number;
-}
-
-export interface AuditRow {
-  readonly time: string;
-  readonly who: string;
-  readonly what: string;
-  readonly on: string;
-  readonly address: string;
-  readonly outcome: string;
-}
+export type CreditShare = Billing['by_flow'][number];

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { rounded, sumOfCredits } from '../../core/spending.ts';
-import { type Month, monthOf } from '../../credits/book.ts';
+import { monthOf } from '../../credits/book.ts';
 import { withBook } from '../../credits/holds.ts';
 import { restOf } from '../../credits/rest.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
 import type { Hosts } from '../listening.ts';
 import { addOpenApi, addOpenApiRoute, addProblemPages } from '../openapi.ts';
@@ -17,10 +17,12 @@ import { addKeyDoor, callerOfKey } from './key-door.ts';
 import { addUiRoutes, type UiOptions } from './ui.ts';
 import { addFlowRoutes } from './v1.ts';
 
-interface RoutesOptions extends HealthOptions {
+interface RoutesOptions {
+  isStopping(): boolean;
+  /** True while the server's queue in Redis cannot be reached. */
+  isQueueAway(): boolean;
   readonly home: string;
   readonly sessions: UiOptions;
-  /** Undefined for a server without a web page. */
   readonly page: PageOptions | undefined;
   /** The flows as MCP tools; undefined for a server that provides none. */
   readonly mcp: { readonly tools: ServedTools; readonly hosts: Hosts } | undefined;
@@ -47,25 +49,16 @@ export async function addAllRoutes(app: FastifyInstance, server: Server, options
   addPageFiles(app, page.files);
 }
 
-interface HealthOptions {
-  isStopping(): boolean;
-  /** True while the server's queue in Redis cannot be reached. */
-  isQueueAway(): boolean;
-}
-
 /** Adds the routes that need neither a key nor a session. They report the health of the server. */
-function addOpenRoutes(app: FastifyInstance, { isStopping, isQueueAway }: HealthOptions): void {
+function addOpenRoutes(app: FastifyInstance, { isStopping, isQueueAway }: Pick<RoutesOptions, 'isStopping' | 'isQueueAway'>): void {
   const hidden = { hide: true } as object;
-  addRoutes(app, '/healthz', { GET: { schema: hidden, handler: async () => ({ status: 'ok' }) } });
-  addRoutes(app, '/readyz', {
-    GET: {
-      schema: hidden,
-      handler: async () => {
-        if (isStopping()) throw new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
-        if (isQueueAway())
-          throw new ProblemResponse('queue-away', 'the queue of the workers cannot be reached', {}, { 'retry-after': '10' });
-        return { status: 'ok' };
-      },
+  addRoute(app, 'GET', '/healthz', { schema: hidden, handler: async () => ({ status: 'ok' }) });
+  addRoute(app, 'GET', '/readyz', {
+    schema: hidden,
+    handler: async () => {
+      if (isStopping()) throw new ProblemResponse('stopping', 'the server is stopping', {}, { 'retry-after': '10' });
+      if (isQueueAway()) throw new ProblemResponse('queue-away', 'the queue of the workers cannot be reached', {}, { 'retry-after': '10' });
+      return { status: 'ok' };
     },
   });
 }
@@ -89,28 +82,20 @@ const usageShape = z.object({
 });
 
 function addUsageRoute(app: FastifyInstance, server: Server, home: string): void {
-  addRoutes(app, '/v1/usage', {
-    GET: {
-      schema: { summary: 'The usage of this key in this month', response: { 200: usageShape } },
-      handler: async (request) => {
-        const key = callerOfKey(request).key as LetInKey;
-        const month = monthOf(Date.now());
-        const { requests, records, credits } = server.usageOf(key.id, month.name);
-        const figures = { requests, records, ...creditsOf({ key, month, home }, credits) };
-        return { month: month.name, ...figures, resets_at: new Date(month.endMs).toISOString() };
-      },
+  addRoute(app, 'GET', '/v1/usage', {
+    schema: { summary: 'The usage of this key in this month', response: { 200: usageShape } },
+    handler: async (request) => {
+      const key = callerOfKey(request).key as LetInKey;
+      const month = monthOf(Date.now());
+      const { requests, records, credits } = server.usageOf(key.id, month.name);
+      const figures = { requests, records, ...creditsOf(home, month.name, key, credits) };
+      return { month: month.name, ...figures, resets_at: new Date(month.endMs).toISOString() };
     },
   });
 }
 
-interface AskedUsage {
-  readonly key: LetInKey;
-  readonly month: Month;
-  readonly home: string;
-}
-
 /** The larger of ledger and server counts: the ledger records calls late, and a crash can lose counts. */
-function creditsOf({ key, month: { name: month }, home }: AskedUsage, counted: number) {
+function creditsOf(home: string, month: string, key: LetInKey, counted: number) {
   return withBook({ home, wallNow: Date.now }, (book) => {
     const own = book.spent(month).filter((spent) => spent.key === key.id);
     const all = restOf(book, 'allowance', { month, key });

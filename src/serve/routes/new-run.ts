@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { type OptionType, optionsWith, runOptions } from '../../core/run-options.ts';
 import { textKinds } from '../../records/formats.ts';
 import { fieldName } from '../advice.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { queryWithVariables, variablesIn } from '../flow-variables.ts';
 import type { NamedRequest } from '../idempotency.ts';
@@ -42,12 +42,10 @@ export function acceptBodies(app: FastifyInstance): void {
 export function addNewRunRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (uploads) => {
     acceptBodies(uploads);
-    addRoutes(uploads, `${base}/flows/:flow/runs`, {
-      POST: {
-        config: { scopes: ['run'], takes: uploadTypes, headers: ['Idempotency-Key', 'Prefer', 'Content-Encoding'] },
-        schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
-        handler: (request, reply) => postRun(server, { base, callerOf }, request, reply),
-      },
+    addRoute(uploads, 'POST', `${base}/flows/:flow/runs`, {
+      config: { scopes: ['run'], takes: uploadTypes, headers: ['Idempotency-Key', 'Prefer', 'Content-Encoding'] },
+      schema: { summary: 'Store records and run them', querystring: newRunQuery, response: { 202: runShape, 200: runShape } },
+      handler: (request, reply) => postRun(server, { base, callerOf }, request, reply),
     });
   });
 }
@@ -56,7 +54,7 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
   const caller = callerOf(request);
   const flow = await seenFlow(server, caller, request);
   const waitS = preferredWait(request, 0);
-  const { run, isReplayed } = await newRun(server, { request, flow, caller });
+  const { run, isReplayed } = await newRun(server, request, flow, caller);
   if (isReplayed) reply.header('idempotency-replayed', 'true');
   else server.audit(caller, request, 'run.start', run.id);
   if (waitS !== undefined) {
@@ -69,19 +67,12 @@ async function postRun(server: Server, { base, callerOf }: Audience, request: Fa
     .send(run.json(base));
 }
 
-interface AskedRun {
-  readonly request: FastifyRequest;
-  readonly flow: SeenFlow;
-  readonly caller: Caller;
-}
-
 interface RunRequestBody {
   readonly run: ServedRun;
-  /** True if an earlier request with the same Idempotency-Key has already created the run. */
   readonly isReplayed: boolean;
 }
 
-async function newRun(server: Server, { request, flow, caller }: AskedRun): Promise<RunRequestBody> {
+async function newRun(server: Server, request: FastifyRequest, flow: SeenFlow, caller: Caller): Promise<RunRequestBody> {
   const body = bodyFormat(request.headers);
   const options = givenOptions(request, body);
   const { out } = request.query as { readonly out?: StoredRun['format'] };

@@ -10,7 +10,7 @@ import { requestValue } from '../../preview/preview.ts';
 import { traitsOf } from '../../records/formats.ts';
 import { withFlowNames } from '../../records/inputs.ts';
 import { openSource } from '../../records/source.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { planWithVariables } from '../flow-variables.ts';
 import { ProblemResponse } from '../problem.ts';
@@ -24,16 +24,14 @@ import { acceptBodies, givenOptions, newRunQuery } from './new-run.ts';
 export function addPlanRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   void app.register(async (streams) => {
     acceptBodies(streams);
-    addRoutes(streams, `${base}/flows/:flow/plans`, {
-      POST: {
-        config: { scopes: ['run'], takes: uploadTypes, headers: ['Content-Encoding'] },
-        schema: {
-          summary: 'What a run over these records would do; sends nothing',
-          querystring: newRunQuery,
-          response: { 200: planShape },
-        },
-        handler: (request, reply) => planInPlace(server, callerOf(request), request, reply),
+    addRoute(streams, 'POST', `${base}/flows/:flow/plans`, {
+      config: { scopes: ['run'], takes: uploadTypes, headers: ['Content-Encoding'] },
+      schema: {
+        summary: 'What a run over these records would do; sends nothing',
+        querystring: newRunQuery,
+        response: { 200: planShape },
       },
+      handler: (request, reply) => planInPlace(server, callerOf(request), request, reply),
     });
   });
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { statOf } from '../../files/stat.ts';
 import { flowId } from '../../run/flow-folder.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute, addRoutes } from '../app.ts';
 import type { Caller } from '../caller.ts';
 import { ProblemResponse } from '../problem.ts';
 import { runId } from '../runs/run-folder.ts';
@@ -27,7 +27,6 @@ const listQuery = z.strictObject({
   cursor: z.string().regex(runId, 'expected the next_cursor of an answer').optional(),
 });
 
-/** Adds the routes that list, show, stop, resume, retry and delete runs. */
 export function addRunRoutes(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
   const runOf = (request: FastifyRequest) => seenRun(server, callerOf(request), request);
   const ownRunOf = (request: FastifyRequest) => {
@@ -35,16 +34,14 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
     callerOf(request).needOwn(run.stored);
     return run;
   };
-  addRoutes(app, `${base}/runs`, {
-    GET: {
-      config: { scopes: ['run', 'read'] },
-      schema: {
-        summary: 'The runs, newest first',
-        querystring: listQuery,
-        response: { 200: runListShape },
-      },
-      handler: async (request, reply) => listRuns(server, { base, callerOf }, request, reply),
+  addRoute(app, 'GET', `${base}/runs`, {
+    config: { scopes: ['run', 'read'] },
+    schema: {
+      summary: 'The runs, newest first',
+      querystring: listQuery,
+      response: { 200: runListShape },
     },
+    handler: async (request, reply) => listRuns(server, { base, callerOf }, request, reply),
   });
   addRoutes(app, `${base}/runs/:id`, {
     GET: {
@@ -63,25 +60,23 @@ export function addRunRoutes(app: FastifyInstance, server: Server, { base, calle
       },
     },
   });
-  addRoutes(app, `${base}/runs/:id/events`, {
-    GET: {
-      config: { scopes: ['run', 'read'], headers: ['Last-Event-ID'] },
-      schema: { summary: 'The progress of a run as Server-sent events', params: runParams },
-      handler: async (request, reply) => {
-        const run = runOf(request);
-        const last = Number(request.headers['last-event-id'] ?? Number.NaN);
-        if (run.events.hasEnded && last >= run.events.lastId) return reply.code(204).send();
-        if (request.method === 'HEAD') return reply.header('content-type', eventsType).send();
-        server.listen(callerOf(request), reply.raw);
-        sendEvents(run, reply, Number.isNaN(last) ? undefined : last);
-        return reply;
-      },
+  addRoute(app, 'GET', `${base}/runs/:id/events`, {
+    config: { scopes: ['run', 'read'], headers: ['Last-Event-ID'] },
+    schema: { summary: 'The progress of a run as Server-sent events', params: runParams },
+    handler: async (request, reply) => {
+      const run = runOf(request);
+      const last = Number(request.headers['last-event-id'] ?? Number.NaN);
+      if (run.events.hasEnded && last >= run.events.lastId) return reply.code(204).send();
+      if (request.method === 'HEAD') return reply.header('content-type', eventsType).send();
+      server.listen(callerOf(request), reply.raw);
+      sendEvents(run, reply, Number.isNaN(last) ? undefined : last);
+      return reply;
     },
   });
   addFiles(app, server, { base, callerOf }, runOf);
   addRows(app, base, runOf);
   addReport(app, base, runOf);
-  addActions(app, server, { base, callerOf }, { runOf, ownRunOf });
+  addActions(app, server, { base, callerOf }, runOf, ownRunOf);
 }
 
 type FindRun = (request: FastifyRequest) => ServedRun;
@@ -96,40 +91,36 @@ const mediaTypes = {
 };
 
 function addFiles(app: FastifyInstance, server: Server, { base, callerOf }: Audience, runOf: FindRun): void {
-  addRoutes(app, `${base}/runs/:id/output`, {
-    GET: {
-      config: { scopes: ['run', 'read'] },
-      schema: { summary: 'The output of a run', params: runParams, querystring: fileQuery },
-      handler: async (request, reply) => {
-        const run = runOf(request);
-        const { follow } = request.query as z.output<typeof fileQuery>;
-        const { format, state } = run.stored;
-        const headers = fileHeaders(`${run.stored.flow}-output.${format}`, mediaTypes[format]);
-        const path = run.folder.output(format);
-        if (follow === 'true' || follow === '') {
-          if (request.method === 'HEAD') return reply.headers(headers).send();
-          server.listen(callerOf(request), reply.raw);
-          await sendGrowing(run, path, reply, headers);
-          return reply;
-        }
-        if (run.isOpen)
-          throw new ProblemResponse('run-state', `the run is ${state}: its output is not complete yet; use ?follow=true`, { state });
-        return sendFile(path, reply, headers);
-      },
+  addRoute(app, 'GET', `${base}/runs/:id/output`, {
+    config: { scopes: ['run', 'read'] },
+    schema: { summary: 'The output of a run', params: runParams, querystring: fileQuery },
+    handler: async (request, reply) => {
+      const run = runOf(request);
+      const { follow } = request.query as z.output<typeof fileQuery>;
+      const { format, state } = run.stored;
+      const headers = fileHeaders(`${run.stored.flow}-output.${format}`, mediaTypes[format]);
+      const path = run.folder.output(format);
+      if (follow === 'true' || follow === '') {
+        if (request.method === 'HEAD') return reply.headers(headers).send();
+        server.listen(callerOf(request), reply.raw);
+        await sendGrowing(run, path, reply, headers);
+        return reply;
+      }
+      if (run.isOpen)
+        throw new ProblemResponse('run-state', `the run is ${state}: its output is not complete yet; use ?follow=true`, { state });
+      return sendFile(path, reply, headers);
     },
   });
-  addRoutes(app, `${base}/runs/:id/errors`, {
-    GET: {
-      config: { scopes: ['run', 'read'] },
-      schema: { summary: 'The failed records of a run', params: runParams },
-      handler: async (request, reply) => {
-        const run = runOf(request);
-        const { state, inputFormat } = run.stored;
-        if (run.isOpen)
-          throw new ProblemResponse('run-state', `the run is ${state}: its list of failed records is not complete yet`, { state });
-        const format = errorsFormatOf(inputFormat);
-        return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
-      },
+  addRoute(app, 'GET', `${base}/runs/:id/errors`, {
+    config: { scopes: ['run', 'read'] },
+    schema: { summary: 'The failed records of a run', params: runParams },
+    handler: async (request, reply) => {
+      const run = runOf(request);
+      const { state, inputFormat } = run.stored;
+      if (run.isOpen)
+        throw new ProblemResponse('run-state', `the run is ${state}: its list of failed records is not complete yet`, { state });
+      const format = errorsFormatOf(inputFormat);
+      return sendFile(run.folder.errors(inputFormat), reply, fileHeaders(`${run.stored.flow}-errors.${format}`, mediaTypes[format]));
     },
   });
 }
@@ -144,29 +135,25 @@ const rowParams = runParams.extend({ at: wholeNumber });
 
 /** Adds the routes that show rows of a run without its files, which can be large. Unlike the files, they are there while it is under way. */
 function addRows(app: FastifyInstance, base: string, runOf: FindRun): void {
-  addRoutes(app, `${base}/runs/:id/rows`, {
-    GET: {
-      config: { scopes: ['run', 'read'] },
-      schema: { summary: 'The first and the last rows of a run', params: runParams, querystring: rowsQuery, response: { 200: rowsShape } },
-      handler: async (request) => {
-        const { of, ...wanted } = request.query as z.output<typeof rowsQuery>;
-        return shownRows(runOf(request), of, wanted);
-      },
+  addRoute(app, 'GET', `${base}/runs/:id/rows`, {
+    config: { scopes: ['run', 'read'] },
+    schema: { summary: 'The first and the last rows of a run', params: runParams, querystring: rowsQuery, response: { 200: rowsShape } },
+    handler: async (request) => {
+      const { of, ...wanted } = request.query as z.output<typeof rowsQuery>;
+      return shownRows(runOf(request), of, wanted);
     },
   });
-  addRoutes(app, `${base}/runs/:id/rows/:at`, {
-    GET: {
-      config: { scopes: ['run', 'read'] },
-      schema: {
-        summary: 'One row of a run with its whole cells',
-        params: rowParams,
-        querystring: z.strictObject({ of: fileOfRows }),
-        response: { 200: rowShape },
-      },
-      handler: async (request) => {
-        const { of } = request.query as z.output<typeof rowsQuery>;
-        return shownRow(runOf(request), of, (request.params as z.output<typeof rowParams>).at);
-      },
+  addRoute(app, 'GET', `${base}/runs/:id/rows/:at`, {
+    config: { scopes: ['run', 'read'] },
+    schema: {
+      summary: 'One row of a run with its whole cells',
+      params: rowParams,
+      querystring: z.strictObject({ of: fileOfRows }),
+      response: { 200: rowShape },
+    },
+    handler: async (request) => {
+      const { of } = request.query as z.output<typeof rowsQuery>;
+      return shownRow(runOf(request), of, (request.params as z.output<typeof rowParams>).at);
     },
   });
 }
@@ -176,78 +163,62 @@ const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 
 /** Adds the route for a run's report as one HTML file, and a route for the report's data, which only the web page uses. */
 function addReport(app: FastifyInstance, base: string, runOf: FindRun): void {
-  addRoutes(app, `${base}/runs/:id/report`, {
-    GET: {
-      config: { scopes: ['run', 'read'] },
-      schema: { summary: 'The page of an ended run as one HTML file', params: runParams },
-      handler: async (request, reply) => {
-        const { folder, stored, isOpen } = runOf(request);
-        if (isOpen)
-          throw new ProblemResponse('run-state', `the run is ${stored.state}: its report is written when the run ends`, {
-            state: stored.state,
-          });
-        const headers = fileHeaders(`${stored.flow}.html`, 'text/html; charset=utf-8');
-        return sendFile(folder.report, reply, { ...headers, 'content-security-policy': reportPolicy });
-      },
+  addRoute(app, 'GET', `${base}/runs/:id/report`, {
+    config: { scopes: ['run', 'read'] },
+    schema: { summary: 'The page of an ended run as one HTML file', params: runParams },
+    handler: async (request, reply) => {
+      const { folder, stored, isOpen } = runOf(request);
+      if (isOpen)
+        throw new ProblemResponse('run-state', `the run is ${stored.state}: its report is written when the run ends`, {
+          state: stored.state,
+        });
+      const headers = fileHeaders(`${stored.flow}.html`, 'text/html; charset=utf-8');
+      return sendFile(folder.report, reply, { ...headers, 'content-security-policy': reportPolicy });
     },
   });
   if (base !== '/ui') return;
-  addRoutes(app, `${base}/runs/:id/view`, {
-    GET: {
-      handler: async (request, reply) => {
-        const view = await runOf(request).view();
-        return view ?? reply.code(204).send();
-      },
+  addRoute(app, 'GET', `${base}/runs/:id/view`, {
+    handler: async (request, reply) => {
+      const view = await runOf(request).view();
+      return view ?? reply.code(204).send();
     },
   });
 }
 
 const resumeQuery = z.strictObject({ charge: z.literal('me').optional() });
 
-interface FoundRuns {
-  readonly runOf: FindRun;
-  /** Checks that the sender may change the run. */
-  readonly ownRunOf: FindRun;
-}
-
-function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, { runOf, ownRunOf }: FoundRuns): void {
-  addRoutes(app, `${base}/runs/:id/stop`, {
-    POST: {
-      config: { scopes: ['run'] },
-      schema: { summary: 'Stop a run; what is finished is written', params: runParams, response: { 202: runShape, 200: runShape } },
-      handler: async (request, reply) => {
-        const { stored } = runOf(request);
-        // An API key that pays for another key's run may stop that run.
-        const run = callerOf(request).owns({ key: payerOf(stored) }) ? runOf(request) : ownRunOf(request);
-        const isStopped = await server.runs.stop(run);
-        if (isStopped) server.audit(callerOf(request), request, 'run.stop', run.id);
-        return reply.code(isStopped ? 202 : 200).send(run.json(base));
-      },
+function addActions(app: FastifyInstance, server: Server, { base, callerOf }: Audience, runOf: FindRun, ownRunOf: FindRun): void {
+  addRoute(app, 'POST', `${base}/runs/:id/stop`, {
+    config: { scopes: ['run'] },
+    schema: { summary: 'Stop a run; what is finished is written', params: runParams, response: { 202: runShape, 200: runShape } },
+    handler: async (request, reply) => {
+      const { stored } = runOf(request);
+      // An API key that pays for another key's run may stop that run.
+      const run = callerOf(request).owns({ key: payerOf(stored) }) ? runOf(request) : ownRunOf(request);
+      const isStopped = await server.runs.stop(run);
+      if (isStopped) server.audit(callerOf(request), request, 'run.stop', run.id);
+      return reply.code(isStopped ? 202 : 200).send(run.json(base));
     },
   });
-  addRoutes(app, `${base}/runs/:id/resume`, {
-    POST: {
-      config: { scopes: ['run'] },
-      schema: { summary: 'Resume a run that stopped early', params: runParams, querystring: resumeQuery, response: { 202: runShape } },
-      handler: async (request, reply) => {
-        const caller = callerOf(request);
-        const isCharged = (request.query as z.output<typeof resumeQuery>).charge !== undefined;
-        const run = isCharged ? runOf(request) : ownRunOf(request);
-        await server.runs.resume(run, caller, isCharged);
-        server.audit(caller, request, run.stored.payer === undefined ? 'run.start' : 'run.charge', run.id);
-        return reply.code(202).send(run.json(base));
-      },
+  addRoute(app, 'POST', `${base}/runs/:id/resume`, {
+    config: { scopes: ['run'] },
+    schema: { summary: 'Resume a run that stopped early', params: runParams, querystring: resumeQuery, response: { 202: runShape } },
+    handler: async (request, reply) => {
+      const caller = callerOf(request);
+      const isCharged = (request.query as z.output<typeof resumeQuery>).charge !== undefined;
+      const run = isCharged ? runOf(request) : ownRunOf(request);
+      await server.runs.resume(run, caller, isCharged);
+      server.audit(caller, request, run.stored.payer === undefined ? 'run.start' : 'run.charge', run.id);
+      return reply.code(202).send(run.json(base));
     },
   });
-  addRoutes(app, `${base}/runs/:id/retry`, {
-    POST: {
-      config: { scopes: ['run'] },
-      schema: { summary: 'Run the failed records again, as a new run', params: runParams, response: { 202: runShape } },
-      handler: async (request, reply) => {
-        const run = await server.runs.retry(ownRunOf(request), callerOf(request).key);
-        server.audit(callerOf(request), request, 'run.start', run.id);
-        return reply.code(202).header('location', `${base}/runs/${run.id}`).send(run.json(base));
-      },
+  addRoute(app, 'POST', `${base}/runs/:id/retry`, {
+    config: { scopes: ['run'] },
+    schema: { summary: 'Run the failed records again, as a new run', params: runParams, response: { 202: runShape } },
+    handler: async (request, reply) => {
+      const run = await server.runs.retry(ownRunOf(request), callerOf(request).key);
+      server.audit(callerOf(request), request, 'run.start', run.id);
+      return reply.code(202).header('location', `${base}/runs/${run.id}`).send(run.json(base));
     },
   });
 }

@@ -6,7 +6,7 @@ import { createMessages } from '../../credentials/messages.ts';
 import { previewValue } from '../../preview/preview.ts';
 import { chosenStep, previewRecord } from '../../preview/preview-record.ts';
 import { messageForClient } from '../advice.ts';
-import { addRoutes } from '../app.ts';
+import { addRoute } from '../app.ts';
 import type { LetInKey } from '../caller.ts';
 import { asProblem, failureProblem } from '../calls.ts';
 import { flowJsonText } from '../flow-json.ts';
@@ -25,50 +25,44 @@ const flowParams = z.object({ flow: z.string() });
 
 export function addFlowRoutes(app: FastifyInstance, server: Server, audience: Audience): void {
   const { base, callerOf } = audience;
-  addRoutes(app, `${base}/flows`, {
-    GET: {
-      schema: { summary: 'The flows', response: { 200: z.object({ flows: z.array(flowShape) }) } },
-      handler: async (request, reply) => {
-        const { flows } = await server.flows.list();
-        const caller = callerOf(request);
-        const texts = flows.filter(({ id }) => caller.sees(id)).map(flowJsonText);
-        return sendText(reply, { status: 200, type: jsonType, body: `{"flows":[${texts.join(',')}]}` });
-      },
+  addRoute(app, 'GET', `${base}/flows`, {
+    schema: { summary: 'The flows', response: { 200: z.object({ flows: z.array(flowShape) }) } },
+    handler: async (request, reply) => {
+      const { flows } = await server.flows.list();
+      const caller = callerOf(request);
+      const texts = flows.filter(({ id }) => caller.sees(id)).map(flowJsonText);
+      return sendText(reply, { status: 200, type: jsonType, body: `{"flows":[${texts.join(',')}]}` });
     },
   });
-  addRoutes(app, `${base}/flows/:flow`, {
-    GET: {
-      schema: { summary: 'One flow', params: flowParams, response: { 200: flowShape } },
-      handler: async (request, reply) => {
-        const flow = await seenFlow(server, callerOf(request), request);
-        return sendText(reply, { status: 200, type: jsonType, body: flowJsonText(flow) });
-      },
+  addRoute(app, 'GET', `${base}/flows/:flow`, {
+    schema: { summary: 'One flow', params: flowParams, response: { 200: flowShape } },
+    handler: async (request, reply) => {
+      const flow = await seenFlow(server, callerOf(request), request);
+      return sendText(reply, { status: 200, type: jsonType, body: flowJsonText(flow) });
     },
   });
-  addRoutes(app, `${base}/flows/:flow/calls`, {
-    POST: {
-      config: { scopes: ['run'], headers: ['Idempotency-Key', 'Prefer'] },
-      schema: {
-        summary: 'Run one record, and wait for its records',
-        params: flowParams,
-        querystring: queryWithVariables({}),
-        body: z.any().meta({ type: 'object', description: 'one record' }),
-        response: { 200: callShape },
-      },
-      handler: async (request, reply) => {
-        const caller = callerOf(request);
-        const flow = await seenFlow(server, caller, request);
-        const gone = new AbortController();
-        reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
-        const waitMs = (preferredWait(request, 1) ?? 30) * 1000;
-        const given = variablesIn(request.query);
-        const plan = () => planOfCall({ flow, given }, server.shared);
-        const fields = fieldsForFlow(recordOfBody(request.body), flow);
-        const call = { flow, given, plan, fields, key: caller.key, waitMs, gone: gone.signal };
-        const named = namedRequest(request, caller, flow.id, 'call');
-        const hash = requestHash(textOfBody(request.body), ...given.flat());
-        return answerOnce(server, named, { request, reply, hash }, async () => (await server.calls.answer(call)).text);
-      },
+  addRoute(app, 'POST', `${base}/flows/:flow/calls`, {
+    config: { scopes: ['run'], headers: ['Idempotency-Key', 'Prefer'] },
+    schema: {
+      summary: 'Run one record, and wait for its records',
+      params: flowParams,
+      querystring: queryWithVariables({}),
+      body: z.any().meta({ type: 'object', description: 'one record' }),
+      response: { 200: callShape },
+    },
+    handler: async (request, reply) => {
+      const caller = callerOf(request);
+      const flow = await seenFlow(server, caller, request);
+      const gone = new AbortController();
+      reply.raw.once('close', () => reply.raw.writableEnded || gone.abort());
+      const waitMs = (preferredWait(request, 1) ?? 30) * 1000;
+      const given = variablesIn(request.query);
+      const plan = () => planOfCall({ flow, given }, server.shared);
+      const fields = fieldsForFlow(recordOfBody(request.body), flow);
+      const call = { flow, given, plan, fields, key: caller.key, waitMs, gone: gone.signal };
+      const named = namedRequest(request, caller, flow.id, 'call');
+      const hash = requestHash(textOfBody(request.body), ...given.flat());
+      return answerOnce(server, named, { request, reply, hash }, async () => (await server.calls.answer(call)).text);
     },
   });
   addTestRoute(app, server, audience);
@@ -87,20 +81,18 @@ const testBody = z.strictObject({
 });
 
 function addTestRoute(app: FastifyInstance, server: Server, { base, callerOf }: Audience): void {
-  addRoutes(app, `${base}/flows/:flow/tests`, {
-    POST: {
-      config: { scopes: ['test'] },
-      schema: {
-        summary: 'Send one request of a flow, and show its answer',
-        params: z.object({ flow: z.string() }),
-        querystring: queryWithVariables({}),
-        body: testBody,
-      },
-      handler: async (request, reply) => {
-        const caller = callerOf(request);
-        const text = await testText(server, await seenFlow(server, caller, request), request, caller.key);
-        return sendText(reply, { status: 200, type: jsonType, body: text });
-      },
+  addRoute(app, 'POST', `${base}/flows/:flow/tests`, {
+    config: { scopes: ['test'] },
+    schema: {
+      summary: 'Send one request of a flow, and show its answer',
+      params: z.object({ flow: z.string() }),
+      querystring: queryWithVariables({}),
+      body: testBody,
+    },
+    handler: async (request, reply) => {
+      const caller = callerOf(request);
+      const text = await testText(server, await seenFlow(server, caller, request), request, caller.key);
+      return sendText(reply, { status: 200, type: jsonType, body: text });
     },
   });
 }

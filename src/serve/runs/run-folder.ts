@@ -81,7 +81,6 @@ export class RunFolder {
     await writeDurably(join(this.path, 'run.json'), `${JSON.stringify(run, null, 2)}\n`);
   }
 
-  /** Returns the total size of the run's files in bytes. */
   async size(): Promise<number> {
     const names = await readdir(this.path).catch(() => []);
     return names.reduce((sum, name) => sum + (statOf(join(this.path, name))?.size ?? 0), 0);

@@ -23,17 +23,16 @@ type EndState = 'stopped' | 'finished' | 'failed';
 export type WorkOfRun = StoredRun['counted'];
 
 export class ServedRun {
-  readonly stored: StoredRun;
-  readonly folder: RunFolder;
   readonly events: RunEvents;
   /** Undefined if the run is waiting or has ended. */
   #part: RunPart | undefined;
   #saved: Promise<void> = Promise.resolve();
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(stored: StoredRun, folder: RunFolder) {
-    this.stored = stored;
-    this.folder = folder;
+  constructor(
+    readonly stored: StoredRun,
+    readonly folder: RunFolder,
+  ) {
     this.events = new RunEvents(folder.events);
   }
 
@@ -100,7 +99,7 @@ export class ServedRun {
       if (this.stored.state === 'running') this.move('stopping');
       part.stopFull();
     });
-    const part = new RunPart(this.stored, this.folder, shared, { events: this.events, space });
+    const part = new RunPart(this.stored, this.folder, shared, this.events, space);
     this.#part = part;
     const startedAt = this.stored.startedAt ?? new Date().toISOString();
     this.move('running', { startedAt, parts: this.stored.parts + 1 });

@@ -18,7 +18,6 @@ export function errorsFormatOf(inputFormat: string): RunShape['format'] {
 /** Totals over all parts of a run that have ended. A part lasts from the start or a resumption until the run ends or is stopped. */
 export type Totals = Pick<RunShape, 'failures' | 'mapped'> & { readonly retries: number; readonly credits: number };
 
-/** A run in the form in which `run.json` stores it. */
 export interface StoredRun {
   readonly id: string;
   readonly flow: string;
@@ -55,7 +54,6 @@ export interface StoredRun {
   counted: { readonly records: number; readonly credits: number };
 }
 
-/** Returns the API key that pays for the current part of a run; null for the web page. */
 export function payerOf({ key, payer = key }: Pick<StoredRun, 'key' | 'payer'>): StoredRun['key'] {
   return payer;
 }

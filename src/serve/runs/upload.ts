@@ -114,7 +114,6 @@ export async function storeBody(
   return { bytes, hash: hash.digest('base64url') };
 }
 
-/** Measures the decompressed size of a gzip body without storing it. */
 class UnpackedSize {
   readonly #gunzip = createGunzip();
   readonly #done: Promise<void>;

@@ -1,7 +1,5 @@
-/** The kinds of requests that a key permits. */
 export const scopes = ['run', 'test', 'read'] as const;
 
-/** A scope of an API key. It permits running flows, sending test requests, or reading all runs. */
 export type Scope = (typeof scopes)[number];
 
 export const defaultScopes: readonly Scope[] = ['run'];
@@ -13,7 +11,6 @@ export interface KeySettings {
   readonly scopes: readonly Scope[];
   /** Undefined for all flows. */
   readonly flows: readonly string[] | undefined;
-  /** The maximum rate of requests, such as 600/min. */
   readonly rate: string;
   /** Credits per calendar month; undefined if the key has no such limit. */
   readonly quota: number | undefined;

@@ -8,13 +8,10 @@ export interface Actor {
   readonly address: string;
 }
 
-/** The actor of all actions on the command line. */
 export const commandActor: Actor = { who: 'command', address: '' };
 
 interface AuditEntry extends Actor {
-  /** Such as `key.create`. */
   readonly what: string;
-  /** The name or id of what was created, changed or used. */
   readonly target: string;
   /** `ok` if the action succeeded, otherwise the name of the problem. */
   readonly outcome: string;

@@ -49,6 +49,16 @@ export function serverDatabasePath(home: string): string {
   return join(home, 'serve.db');
 }
 
+/** Creates the database of a home folder if there is none. */
+export function withServerDatabase<Result>(home: string, act: (database: ServerDatabase) => Result): Result {
+  const database = new ServerDatabase(home);
+  try {
+    return act(database);
+  } finally {
+    database.close();
+  }
+}
+
 /**
  * The server's database, which contains API keys, usage, webhooks and the audit log. Commands also use it, even while a server is running.
  * Every method throws an AutomateError (`output`) if the database cannot be used.

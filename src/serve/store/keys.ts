@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import type Database from 'libsql';
-import { AutomateError } from '../../core/failure.ts';
+import { AutomateError, usageError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { type ApiKey, type KeyChanges, type KeySettings, keyState, type Scope } from './api-key.ts';
 import { type Actor, addAuditEntry, commandActor } from './audit.ts';
-import { ServerDatabase, serverDatabasePath } from './database.ts';
+import { type ServerDatabase, serverDatabasePath, withServerDatabase } from './database.ts';
 import { keyHash, keyStart, newKeyId, newKeyValue, withoutKeys } from './key-value.ts';
 
 /** The secret value is not stored, so it is known only now. */
@@ -134,17 +134,10 @@ export class KeyStore {
 
 /** Keyed by id. Empty if the server's database does not exist or cannot be read. */
 export function readKeyNames(home: string): Map<string, string> {
-  const keys = existsSync(serverDatabasePath(home)) ? orUndefined(() => listIn(home)) : [];
+  const keys = existsSync(serverDatabasePath(home))
+    ? orUndefined(() => withServerDatabase(home, (database) => database.read(readKeys)))
+    : [];
   return new Map((keys ?? []).map(({ id, name }) => [id, name]));
-}
-
-function listIn(home: string): ApiKey[] {
-  const database = new ServerDatabase(home);
-  try {
-    return database.read(readKeys);
-  } finally {
-    database.close();
-  }
 }
 
 function addValue(database: Database.Database, { id, value, now }: { id: string; value: string; now: number }): void {
@@ -203,9 +196,9 @@ export function noKey(nameOrId: string): AutomateError {
 function living(key: ApiKey, now: number): ApiKey {
   const state = keyState(key, now);
   if (state === 'living') return key;
-  throw new AutomateError('usage', `the key "${key.name}" is ${state}\nmake a new one: automate keys create NAME`);
+  throw usageError(`the key "${key.name}" is ${state}\nmake a new one: automate keys create NAME`);
 }
 
 function nameTaken({ name, start }: ApiKey): AutomateError {
-  return new AutomateError('usage', `there is a key "${name}" already (${start}…)\nrotate it, revoke it first, or choose another name`);
+  return usageError(`there is a key "${name}" already (${start}…)\nrotate it, revoke it first, or choose another name`);
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { makeFolder } from '../../files/folder.ts';
 import { homeFolder } from '../../files/home.ts';
@@ -89,6 +89,6 @@ export function lastServer(home: string): RunningServer | undefined {
 export function loginLink(): string {
   const home = homeFolder(process.env);
   const server = runningServer(home);
-  if (!server?.address) throw new AutomateError('usage', 'no server is running with this home folder\nstart one: automate serve flows');
+  if (!server?.address) throw usageError('no server is running with this home folder\nstart one: automate serve flows');
   return `${server.address}/login#${new Links(home).create()}`;
 }

@@ -2,7 +2,6 @@ import type Database from 'libsql';
 import type { ServerDatabase } from './database.ts';
 
 export interface UsageCounts {
-  /** Number of requests that were accepted. */
   readonly requests: number;
   /** Rejected because of the key's scopes, flows, rate or quota. */
   readonly refused: number;
@@ -10,7 +9,6 @@ export interface UsageCounts {
   readonly credits: number;
 }
 
-/** The usage of an API key on a certain day. */
 export interface KeyUsage extends UsageCounts {
   readonly key: string;
   /** The day in UTC, such as 2026-11-24. */

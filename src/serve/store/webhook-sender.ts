@@ -8,7 +8,6 @@ import { AddressRefused, refuseHost, refuseName } from '../../http/guard.ts';
 import type { Transport } from '../../http/transport.ts';
 import { type Message, secretNameOf, type Webhook } from './webhooks.ts';
 
-/** The status of the response, or the reason why there was no response. */
 export type Receipt = { readonly status: number } | { readonly problem: string };
 
 interface SenderTools {

@@ -1,8 +1,7 @@
 import type Database from 'libsql';
-import { AutomateError } from '../../core/failure.ts';
+import { usageError } from '../../core/failure.ts';
 import type { ServerDatabase } from './database.ts';
 
-/** A URL to which the server sends a message whenever a run ends. */
 export interface Webhook {
   readonly name: string;
   readonly url: string;
@@ -18,7 +17,6 @@ export interface Webhook {
 export interface Message {
   /** The id of the message. It stays the same when the message is sent again, so the receiver can recognize repeated messages. */
   readonly id: string;
-  /** The content of the message as JSON. */
   readonly body: string;
 }
 
@@ -47,7 +45,6 @@ interface WebhookRow {
   readonly is_off: number;
 }
 
-/** Returns the name of the credential that contains the secret of a webhook. */
 export function secretNameOf(webhook: string): string {
   return `webhook-${webhook}`;
 }
@@ -71,7 +68,7 @@ export class WebhookStore {
   /** Throws an AutomateError (`usage`) if there is already a webhook with this name. */
   refuseTaken(name: string): void {
     if (this.all().some((webhook) => webhook.name === name))
-      throw new AutomateError('usage', `there is a webhook "${name}" already\nremove it first: automate webhooks remove ${name}`);
+      throw usageError(`there is a webhook "${name}" already\nremove it first: automate webhooks remove ${name}`);
   }
 
   /** Ordered by name. */
@@ -85,7 +82,7 @@ export class WebhookStore {
   find(name: string): Webhook {
     const found = this.all().find((webhook) => webhook.name === name);
     if (found) return found;
-    throw new AutomateError('usage', `there is no webhook "${name}"\nlist them: automate webhooks list`);
+    throw usageError(`there is no webhook "${name}"\nlist them: automate webhooks list`);
   }
 
   remove(name: string): void {

@@ -50,7 +50,6 @@ export class Arrivals {
     return begun;
   }
 
-  /** Discards the pieces of results that were not completed. */
   clear(): void {
     for (const rows of this.#begun.values()) rows.drop();
     this.#begun.clear();

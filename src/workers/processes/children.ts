@@ -19,16 +19,6 @@ interface ChildrenOptions {
   paused?(gate: string, waitMs: number): void;
 }
 
-/** The connection between a run and one child process. Several runs can have a channel to the same process. */
-export interface Channel {
-  /** Resolves once the child process has closed the channel or exited, and all its messages have been received. */
-  readonly ended: Promise<void>;
-  /** True if the child process has closed the channel itself, because its work is done. False if the process has crashed. */
-  readonly hasEndedWell: boolean;
-  send(message: ToWorker): void;
-  sendText(text: string): void;
-}
-
 export type ChannelListener = (message: Exclude<FromWorker, { kind: 'ended' }>) => void;
 
 /** A process that exits sooner is replaced only when it is needed, because the new process might exit at once, too. */
@@ -37,13 +27,11 @@ const livelyMs = 1000;
 /** A fixed number of child processes that act as workers. Several runs can share them, each with a separate channel to every process. */
 export class Children {
   readonly count: number;
-  readonly #options: ChildrenOptions;
   readonly #processes: Child[];
   #lastChannel = processChannel;
   #isClosed = false;
 
-  constructor(options: ChildrenOptions) {
-    this.#options = options;
+  constructor(private readonly options: ChildrenOptions) {
     this.count = options.children;
     this.#processes = Array.from({ length: options.children }, (_, at) => this.#start(at));
   }
@@ -56,7 +44,7 @@ export class Children {
 
   /** For this process's own calls. Reserves request starts, and pauses the gate for all processes. */
   permitsOf(gate: string): Permits {
-    const { starts } = this.#options;
+    const { starts } = this.options;
     return {
       reserve: async (intervalMs, count) => starts.reserve(gate, this, intervalMs, count),
       release: () => starts.release(this, gate),
@@ -71,7 +59,7 @@ export class Children {
   }
 
   #start(at: number): Child {
-    const { command, starts } = this.#options;
+    const { command, starts } = this.options;
     const startedMs = performance.now();
     const take = (message: ToProcess) => {
       if (message.kind === 'pause') return this.#pause(message.gate, message.waitMs, child);
@@ -87,9 +75,9 @@ export class Children {
   }
 
   #pause(gate: string, waitMs: number, by: Child | undefined): void {
-    this.#options.starts.pause(gate, waitMs);
+    this.options.starts.pause(gate, waitMs);
     for (const child of this.#processes) if (child !== by) child.send(processChannel, { kind: 'pause', gate, waitMs });
-    if (by) this.#options.paused?.(gate, waitMs);
+    if (by) this.options.paused?.(gate, waitMs);
   }
 }
 
@@ -97,7 +85,7 @@ class Child {
   hasExited = false;
   readonly #process: ChildProcess;
   readonly #pipe: Duplex;
-  readonly #channels = new Map<number, OpenChannel>();
+  readonly #channels = new Map<number, Channel>();
 
   /** `take` is called with the messages about gates. `exited` is called once the process has exited, before its channels close. */
   constructor(command: readonly string[], take: (message: ToProcess) => void, exited: () => void) {
@@ -128,7 +116,7 @@ class Child {
   }
 
   open(channel: number, take: ChannelListener): Channel {
-    const opened = new OpenChannel(take, (text) => sendFrame(this.#pipe, channel, text));
+    const opened = new Channel(take, (text) => sendFrame(this.#pipe, channel, text));
     this.#channels.set(channel, opened);
     return opened;
   }
@@ -157,8 +145,11 @@ class Child {
   }
 }
 
-class OpenChannel implements Channel {
+/** The connection between a run and one child process. Several runs can have a channel to the same process. */
+export class Channel {
+  /** Resolves once the child process has closed the channel or exited, and all its messages have been received. */
   readonly ended: Promise<void>;
+  /** True if the child process has closed the channel itself, because its work is done. False if the process has crashed. */
   hasEndedWell = false;
   close: () => void = () => undefined;
 

@@ -1,9 +1,10 @@
 import type { Closing } from '../../engine/phase.ts';
 import type { Unit, UnitListener, Units } from '../../engine/unit-passage.ts';
 import type { SpilledText } from '../../output/spill.ts';
+import type { RunDesk } from '../desk.ts';
 import { Arrivals, discard } from './arrivals.ts';
 import type { Channel, ChannelListener, Children } from './children.ts';
-import { errorOfForm, unitText, type WorkerQuestion, type WorkerReport } from './wire-form.ts';
+import { errorOfForm, unitText } from './wire-form.ts';
 
 /** Maximum number of units (groups of records) that a child process works on at a time. */
 const unitsPerChild = 4;
@@ -17,27 +18,16 @@ const maxVainLosses = 3;
 /** Maximum number of records that the message about a unit that crashes workers lists. */
 const maxNamed = 500;
 
-/** The part of a coordinator that answers the workers' questions and processes their reports. Each worker is identified by a number. */
-export interface WorkerDesk {
-  answer(worker: number, question: WorkerQuestion): Promise<unknown>;
-  take(worker: number, report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
-  /** Processes a report that a worker sent to an earlier coordinator of the run. The results that came with it are used in this run. */
-  takeEarlier(report: Exclude<WorkerReport, { kind: 'closing' | 'error' }>): void;
-  /** Takes back everything that a worker had reserved and not used, because the worker was lost. */
-  lost(worker: number): void;
-}
-
 interface PoolOptions {
   readonly children: Children;
   readonly manifest: object;
   /** All records of a table have the same fields. */
   readonly hasHeader: boolean;
-  readonly desk: WorkerDesk;
+  readonly desk: RunDesk;
   /** The content moves to a temporary file when it becomes long. */
   newText(): SpilledText;
 }
 
-/** A unit with records that are not finished. */
 interface PoolUnit {
   readonly unit: Unit;
   /** The unit's unfinished records, as positions within the unit. */
@@ -51,7 +41,6 @@ export class Pool implements Units {
   readonly most: number;
   /** Number of child processes that died before their work on the run was done. */
   lost = 0;
-  readonly #options: PoolOptions;
   readonly #children = new Set<WorkingChild>();
   readonly #waiting: PoolUnit[] = [];
   readonly #units = new Map<number, PoolUnit>();
@@ -66,8 +55,7 @@ export class Pool implements Units {
   /** Number of child processes that have died since the last result arrived. */
   #vainLosses = 0;
 
-  constructor(options: PoolOptions) {
-    this.#options = options;
+  constructor(private readonly options: PoolOptions) {
     this.#arrivals = new Arrivals(() => options.newText());
     this.most = options.children.count;
     for (let at = 0; at < this.most; at++) this.#start(at);
@@ -122,8 +110,8 @@ export class Pool implements Units {
     for (const child of this.#children) child.end();
   }
 
-  #start(at: number, manifest = this.#options.manifest): void {
-    const { children, desk } = this.#options;
+  #start(at: number, manifest = this.options.manifest): void {
+    const { children, desk } = this.options;
     const channel = children.open(at, (message) => this.#take(child, message));
     const child = new WorkingChild(++this.#lastChild, channel);
     this.#children.add(child);
@@ -137,7 +125,7 @@ export class Pool implements Units {
   }
 
   #take(child: WorkingChild, message: Parameters<ChannelListener>[0]): void {
-    const { desk } = this.#options;
+    const { desk } = this.options;
     if (message.kind === 'question') {
       const { id, question } = message;
       void desk.answer(child.number, question).then((value) => child.channel.send({ kind: 'answer', id, value }), this.#fail);
@@ -178,7 +166,7 @@ export class Pool implements Units {
       if (!child) return;
       const open = this.#waiting.shift() as PoolUnit;
       child.units.add(open);
-      child.sendUnit(open, this.#options.hasHeader);
+      child.sendUnit(open, this.options.hasHeader);
     }
     if (this.#hasEnded) for (const child of this.#children) child.end();
   }
@@ -204,7 +192,7 @@ export class Pool implements Units {
     const hasLeft = child.channel.hasEndedWell && !child.hasEnded && !this.#closing;
     if (hasLeft) {
       this.#waiting.unshift(...left);
-      this.#start(at, { ...this.#options.manifest, keepsGoing: true });
+      this.#start(at, { ...this.options.manifest, keepsGoing: true });
       this.#send();
       return;
     }
@@ -228,7 +216,6 @@ export class Pool implements Units {
     this.#send();
   }
 
-  /** Leaves out the records that are still to be started. */
   #leaveUnwanted(): void {
     for (const open of this.#waiting.splice(0)) {
       const { unit, left } = open;
@@ -254,7 +241,6 @@ export class Pool implements Units {
   };
 }
 
-/** Returns the message for ending a run because the records of a unit have crashed several workers. */
 export function lossText({ unit, left }: Pick<PoolUnit, 'unit' | 'left'>): string {
   const numbers = [...left].slice(0, maxNamed).map((index) => unit.items[index]?.number);
   const records = numbers.length === 1 ? `record ${numbers[0]} was` : `records ${numbers.join(', ')} were`;
@@ -271,20 +257,17 @@ class WorkingChild {
     readonly channel: Channel,
   ) {}
 
-  /** Number of records that the child process has not finished yet. */
   get records(): number {
     let sum = 0;
     for (const { left } of this.units) sum += left.size;
     return sum;
   }
 
-  /** Sends the unfinished records of a unit to the child process. */
   sendUnit({ unit, left }: PoolUnit, hasHeader: boolean): void {
     const items = unit.items.filter((_, index) => left.has(index));
     this.channel.sendText(unitText({ id: unit.id, items }, [...left], hasHeader));
   }
 
-  /** Tells the child process that there will be no further units. */
   end(): void {
     if (this.hasEnded) return;
     this.hasEnded = true;

@@ -8,7 +8,6 @@ export interface RedisSettings {
   readonly password?: string;
   /** Certificate authorities (PEM) that are trusted in addition to the default ones. */
   readonly cacert?: string;
-  /** Maximum wait in ms for the first connection to Redis. */
   readonly deadlineMs?: number;
 }
 
@@ -30,7 +29,6 @@ const beatMs = 2000;
 /** Delay in ms before a command is retried that Redis was temporarily unable to execute. */
 const againMs = 500;
 
-/** Maximum wait in ms for the main connection to close gracefully. */
 const closeMs = 1000;
 
 /** Temporary errors, such as being full, starting up or read-only. Includes the loss of the connection during a transaction. */
@@ -60,8 +58,6 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
 
 /** The connections reconnect automatically, and commands wait until then. */
 export class QueueRedis {
-  readonly client: Redis;
-  readonly #url: string;
   readonly #others = new Set<Redis>();
   readonly #listeners = new Set<TroubleListener>();
   readonly #beat: NodeJS.Timeout;
@@ -70,9 +66,10 @@ export class QueueRedis {
   /** When a ping or connection attempt was sent that Redis has not replied to yet (monotonic). Undefined if no reply is expected. */
   #unansweredMs: number | undefined;
 
-  constructor(client: Redis, url: string) {
-    this.client = client;
-    this.#url = url;
+  constructor(
+    readonly client: Redis,
+    private readonly url: string,
+  ) {
     client.on('close', () => this.#note({ kind: 'away' }));
     client.on('connect', () => {
       this.#unansweredMs = performance.now();
@@ -116,7 +113,7 @@ export class QueueRedis {
         if (this.#isClosed) return new Promise(() => undefined);
         // If the status is not `ready`, the error comes from the connection and not from the command. For example, a changed password makes
         // all waiting commands fail.
-        if (this.client.status === 'ready' && !isRefusal) throw withRightsText(error as Error, this.#url);
+        if (this.client.status === 'ready' && !isRefusal) throw withRightsText(error as Error, this.url);
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
@@ -124,7 +121,7 @@ export class QueueRedis {
 
   /** Throws an AutomateError (`credential`) if the reason is that the rights of the Redis user are too few. */
   throwIfDenied(error: Error): void {
-    const told = withRightsText(error, this.#url);
+    const told = withRightsText(error, this.url);
     if (told !== error) throw told;
   }
 

@@ -9,14 +9,12 @@ export const keptSeconds = 7 * 24 * 3600;
 export interface QueueKeys {
   /** The prefix of the keys that BullMQ uses for the queue. */
   readonly prefix: string;
-  /** Key of the set that contains the ids of the queue's runs. */
   readonly runs: string;
   /** Key of the hash that contains the last status of each worker, keyed by worker id. */
   readonly workers: string;
   /** Key of the sorted set with the units that are put off, by the time of Redis' clock in ms until which they wait. */
   readonly later: string;
   run(run: string): RunKeys;
-  /** Returns the channel on which a worker receives messages from the coordinators of runs. */
   worker(id: string): string;
 }
 
@@ -25,9 +23,7 @@ export interface RunKeys {
   /** Key of the hash with the run's version, flow, times, counts and sealed state. */
   readonly run: string;
   readonly manifest: string;
-  /** Key of the list of workers' messages that the coordinator has not processed yet. */
   readonly results: string;
-  /** The channel on which the coordinator is notified of new messages from workers. */
   readonly more: string;
   records(unit: string): string;
 }
@@ -64,18 +60,12 @@ const minKeyLength = 16;
 const wayOut = `make one: openssl rand -base64 24
 set AUTOMATE_QUEUE_KEY to it for every run, worker and server of the queue, or AUTOMATE_QUEUE_KEY_FILE to the name of a file with it`;
 
-/** The caller has to mask these in all output. */
-interface QueueSecrets {
-  /** The key that encrypts the data in Redis, and proves that work for the queue's workers comes from somebody who may give it. */
-  readonly key: string;
-  readonly password: string | undefined;
-}
-
 /**
- * Reads a queue's secrets from environment variables, or from the files that environment variables name. Throws an AutomateError
- * (`credential`) if a secret cannot be read or is set twice, or if the queue key is missing or could be guessed.
+ * Reads a queue's secrets from environment variables, or from the files that environment variables name. The caller has to mask them in all
+ * output. The key encrypts the data in Redis, and proves that work for the queue's workers comes from somebody who may give it. Throws an
+ * AutomateError (`credential`) if a secret cannot be read or is set twice, or if the queue key is missing or could be guessed.
  */
-export async function readQueueSecrets(environment: NodeJS.ProcessEnv): Promise<QueueSecrets> {
+export async function readQueueSecrets(environment: NodeJS.ProcessEnv) {
   const key = await readSecret('AUTOMATE_QUEUE_KEY', environment);
   const fault =
     key === undefined

@@ -35,21 +35,19 @@ interface QueueLinkOptions {
 export class QueueLink extends RunLink {
   /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
   readonly #nonce = randomBytes(16).toString('base64url');
-  readonly #options: QueueLinkOptions;
-  readonly #questions = new Map<number, OpenQuestion>();
+  readonly #questions = new Map<number, { readonly question: QueueQuestion; resolve(value: unknown): void }>();
   #lastQuestion = 0;
   #seq = 0;
   #sending: Promise<void> = Promise.resolve();
   #joinAgainMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor(options: QueueLinkOptions) {
+  constructor(private readonly options: QueueLinkOptions) {
     super();
-    this.#options = options;
   }
 
   protected deliver({ reports, results }: Results): Promise<void> {
-    const numbers = results.map(([unit, index]) => this.#options.numberOf(unit, index) ?? 0);
+    const numbers = results.map(([unit, index]) => this.options.numberOf(unit, index) ?? 0);
     return this.say({ kind: 'results', reports, results, numbers }, results);
   }
 
@@ -88,7 +86,7 @@ export class QueueLink extends RunLink {
   }
 
   accepts({ gen, nonce }: QueueAnswer): boolean {
-    return gen === this.#options.gen && nonce === this.#nonce;
+    return gen === this.options.gen && nonce === this.#nonce;
   }
 
   answered(id: number, value: unknown): void {
@@ -101,7 +99,7 @@ export class QueueLink extends RunLink {
 
   /** Keeps the order of messages. Resolves once Redis has received the message, or once it is clear that the run no longer exists. */
   say(news: QueueNews, results: readonly ResultForm[] = []): Promise<void> {
-    this.#sending = this.#sending.then(() => this.#send(news, results)).catch((error: unknown) => this.#options.failed(error));
+    this.#sending = this.#sending.then(() => this.#send(news, results)).catch((error: unknown) => this.options.failed(error));
     return this.#sending;
   }
 
@@ -113,7 +111,7 @@ export class QueueLink extends RunLink {
   }
 
   async #send(news: QueueNews, results: readonly ResultForm[]): Promise<void> {
-    const { redis, keys, seal, run, gen, worker, sent } = this.#options;
+    const { redis, keys, seal, run, gen, worker, sent } = this.options;
     const text = JSON.stringify({ ...news, worker, gen, nonce: this.#nonce, seq: ++this.#seq });
     const message = seal.seal(text, `${run} results`);
     for (let vain = 0; vain < maxVain; ) {
@@ -124,11 +122,6 @@ export class QueueLink extends RunLink {
     }
     sent(results.filter((form) => !isPiece(form)));
   }
-}
-
-interface OpenQuestion {
-  readonly question: QueueQuestion;
-  resolve(value: unknown): void;
 }
 
 /** The worker then does not make the call, because the run continues without this worker. */

@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Closing } from '../../engine/phase.ts';
 import type { Unit, UnitListener, Units } from '../../engine/unit-passage.ts';
 import type { SpilledText } from '../../output/spill.ts';
+import type { RunDesk } from '../desk.ts';
 import { Arrivals, type ArrivedResult, discard } from '../processes/arrivals.ts';
-import { lossText, type WorkerDesk } from '../processes/pool.ts';
+import { lossText } from '../processes/pool.ts';
 import { errorOfForm, unitText, type WorkerReport } from '../processes/wire-form.ts';
 import type { QueueRedis } from './connection.ts';
 import { keptSeconds, type QueueKeys, type RunKeys } from './queue-keys.ts';
@@ -16,7 +17,6 @@ import { type SeenWorker, Silences, seenWorkers } from './worker-signs.ts';
 /** Maximum number of units (groups of records) that one worker processes at a time. */
 export const unitsPerWorker = 4;
 
-/** Maximum number of messages from workers that are read from Redis at once. */
 const takenAtOnce = 64;
 
 /** Between two rounds of putting all open units into the queue. Otherwise, unreadable data could keep the workers busy forever. */
@@ -62,12 +62,11 @@ interface QueueRunOptions extends RunEntryOptions {
   readonly hasHeader: boolean;
   /** Uses results for an earlier coordinator of the run. Every record must then have a unique number. */
   readonly takesOldResults: boolean;
-  readonly desk: WorkerDesk;
+  readonly desk: Pick<RunDesk, 'answer' | 'take' | 'takeEarlier' | 'lost'>;
   newText(): SpilledText;
   warn(text: string): void;
   /** Called with the predicate of a sentence about Redis, such as `has lost its data`. */
   troubled(problem: string): void;
-  /** Called at every check with all living workers of the queue. */
   looked(workers: readonly SeenWorker[]): void;
 }
 
@@ -87,7 +86,6 @@ interface QueueUnit {
 /** The part of an open unit that depends on the queue, in a unit that no worker has. */
 const unheld = { quietSinceMs: undefined, misses: 0, holder: undefined, starts: 0 };
 
-/** A worker that has sent messages about this run. */
 interface KnownWorker {
   readonly id: string;
   readonly number: number;
@@ -115,8 +113,6 @@ interface EarlyResult {
 export class QueueUnits implements Units {
   most = 0;
   lost = 0;
-  readonly #parts: QueueParts;
-  readonly #options: QueueRunOptions;
   readonly #keys: RunKeys;
   readonly #entry: RunEntry;
   readonly #silences: Silences;
@@ -132,7 +128,6 @@ export class QueueUnits implements Units {
   readonly #workers = new Map<string, KnownWorker>();
   /** The number of the last message with each nonce. Never shortened, so that no message is ever processed twice. */
   readonly #lastSeqs = new Map<string, number>();
-  /** Texts about Redis that were printed already. */
   readonly #said = new Set<string>();
   #living: readonly SeenWorker[] = [];
   /** For how many ms each worker has been silent, keyed by its id. */
@@ -153,9 +148,10 @@ export class QueueUnits implements Units {
   /** The removals of units that were left unfinished. The units may still wait in the queue, if no worker has taken them. */
   readonly #removals: Promise<void>[] = [];
 
-  constructor(parts: QueueParts, options: QueueRunOptions) {
-    this.#parts = parts;
-    this.#options = options;
+  constructor(
+    private readonly parts: QueueParts,
+    private readonly options: QueueRunOptions,
+  ) {
     this.#arrivals = new Arrivals(() => options.newText());
     this.#keys = parts.keys.run(options.run);
     this.#entry = new RunEntry(parts, options);
@@ -167,7 +163,6 @@ export class QueueUnits implements Units {
     return Math.max(1, this.#able().length) * unitsPerWorker;
   }
 
-  /** Number of living workers that are able to process this run. */
   get alive(): number {
     return this.#able().length;
   }
@@ -179,12 +174,12 @@ export class QueueUnits implements Units {
   /** Throws an AutomateError (`output-exists`) if another living process is already the run's coordinator. */
   async begin(): Promise<void> {
     await this.#claim();
-    const { redis } = this.#parts;
+    const { redis } = this.parts;
     const subscriber = redis.duplicate();
     this.#subscriber = subscriber;
     subscriber.on('message', () => void this.#takeAll());
     await redis.insist(() => subscriber.subscribe(this.#keys.more));
-    if (this.#options.takesOldResults) await this.#takeAll();
+    if (this.options.takesOldResults) await this.#takeAll();
     this.#beat = setInterval(() => void this.#look(), beatMs);
     await this.#look();
   }
@@ -195,7 +190,7 @@ export class QueueUnits implements Units {
 
   put(unit: Unit): void {
     const open: QueueUnit = { unit, left: new Set(unit.items.keys()), ...unheld };
-    if (this.#units.size === 0) this.#finishedMs = this.#parts.now();
+    if (this.#units.size === 0) this.#finishedMs = this.parts.now();
     this.#units.set(unit.id, open);
     const early: (readonly [number, EarlyResult])[] = [];
     for (const [index, { number }] of unit.items.entries()) {
@@ -229,7 +224,7 @@ export class QueueUnits implements Units {
     await this.#endWorkers();
     this.#isClosed = true;
     clearInterval(this.#beat);
-    for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
+    for (const { number } of this.#workers.values()) this.options.desk.lost(number);
     this.#arrivals.clear();
     for (const { result } of this.#early.values()) discard(result);
     await this.#removeKeys();
@@ -254,12 +249,12 @@ export class QueueUnits implements Units {
   }
 
   async #send(open: QueueUnit): Promise<void> {
-    const { redis, jobs, now } = this.#parts;
-    const { run, hasHeader } = this.#options;
+    const { redis, jobs, now } = this.parts;
+    const { run, hasHeader } = this.options;
     const { unit, left } = open;
     const name = this.#nameOf(unit);
     const items = unit.items.filter((_, index) => left.has(index));
-    const text = this.#parts.seal.seal(unitText({ id: unit.id, items }, [...left], hasHeader), `${run} in ${name}`);
+    const text = this.parts.seal.seal(unitText({ id: unit.id, items }, [...left], hasHeader), `${run} in ${name}`);
     await redis.insist(() => redis.client.set(this.#keys.records(name), text, 'EX', keptSeconds));
     if (!this.#units.has(unit.id)) return;
     await jobs.put({ run, unit: name });
@@ -268,14 +263,14 @@ export class QueueUnits implements Units {
 
   /** Begins a new generation, because Redis has lost or changed something that the run needs. */
   async #putAgain(why: Loss): Promise<void> {
-    const now = this.#parts.now();
+    const now = this.parts.now();
     if (this.#isClosed || this.#isEnding || this.#isPuttingAgain || now - this.#putAgainMs < againMs) return;
     this.#putAgainMs = now;
     this.#isPuttingAgain = true;
     try {
-      this.#options.troubled(`${lossTexts[why]}; the open records of this run are queued again`);
+      this.options.troubled(`${lossTexts[why]}; the open records of this run are queued again`);
       this.#entry.hasOldUnits = true;
-      for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
+      for (const { number } of this.#workers.values()) this.options.desk.lost(number);
       this.#workers.clear();
       for (const open of this.#units.values()) Object.assign(open, unheld);
       await this.#claim();
@@ -288,14 +283,14 @@ export class QueueUnits implements Units {
   }
 
   async #look(): Promise<void> {
-    const { redis } = this.#parts;
+    const { redis } = this.parts;
     // While Redis is unreachable, this is reported anyway.
-    if (redis.isAway) this.#finishedMs = this.#parts.now();
+    if (redis.isAway) this.#finishedMs = this.parts.now();
     if (this.#isClosed || redis.isAway) return;
     try {
       const found = await redis.heartbeat(() => this.#entry.beatOnce());
       if (this.#isClosed) return;
-      if (found === 'mended') this.#options.troubled('has lost or changed the description of this run; it is stored again');
+      if (found === 'mended') this.options.troubled('has lost or changed the description of this run; it is stored again');
       else if (found !== 'ours') return void this.#putAgain(found);
       this.#see(await this.#seen());
       await this.#takeAll();
@@ -307,13 +302,13 @@ export class QueueUnits implements Units {
   }
 
   #seen(): Promise<SeenWorker[]> {
-    return seenWorkers(this.#parts, (id) => this.#say(`contains a status of the worker "${id}" that cannot be read; it is ignored`));
+    return seenWorkers(this.parts, (id) => this.#say(`contains a status of the worker "${id}" that cannot be read; it is ignored`));
   }
 
   #say(text: string): void {
     if (this.#said.has(text)) return;
     this.#said.add(text);
-    this.#options.troubled(text);
+    this.options.troubled(text);
   }
 
   /** Checks the queue, unless a check is in progress: a unit that is missing must be missing in two checks, one after the other. */
@@ -321,7 +316,7 @@ export class QueueUnits implements Units {
     if (this.#isChecking) return;
     this.#isChecking = true;
     try {
-      await this.#parts.jobs.putDue();
+      await this.parts.jobs.putDue();
       await this.#checkUnits();
     } finally {
       this.#isChecking = false;
@@ -330,8 +325,8 @@ export class QueueUnits implements Units {
 
   /** Puts the open units into the queue again if the queue lacks one of them. Reports if no record finishes. */
   async #checkUnits(): Promise<void> {
-    const { jobs, now } = this.#parts;
-    const { run } = this.#options;
+    const { jobs, now } = this.parts;
+    const { run } = this.options;
     const nowMs = now();
     // Without a worker, the run reports what it waits for anyway.
     if (this.#able().length === 0) this.#finishedMs = nowMs;
@@ -349,15 +344,15 @@ export class QueueUnits implements Units {
     this.#finishedMs = nowMs;
     const count = (wanted: string) => states.filter((state) => state === wanted).length;
     const where = `${count('active')} of its units are with workers, and ${count('waiting')} wait for one`;
-    this.#options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
+    this.options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
   }
 
   /** Under their names. A worker that has one after all still needs this coordinator's consent, so no unit is processed twice. */
   async #putStuck(units: readonly QueueUnit[]): Promise<void> {
     for (const open of units) {
       this.#say('contains records as if a worker had them, but no worker has them; they are queued again');
-      open.quietSinceMs = this.#parts.now();
-      await this.#parts.jobs.putAgain({ run: this.#options.run, unit: this.#nameOf(open.unit) });
+      open.quietSinceMs = this.parts.now();
+      await this.parts.jobs.putAgain({ run: this.options.run, unit: this.#nameOf(open.unit) });
     }
   }
 
@@ -374,7 +369,7 @@ export class QueueUnits implements Units {
       this.#lose(nonce, number);
       this.#workers.delete(nonce);
     }
-    if (!this.#isEnding) this.#options.looked(this.#living);
+    if (!this.#isEnding) this.options.looked(this.#living);
   }
 
   #hasWorker(): boolean {
@@ -384,7 +379,7 @@ export class QueueUnits implements Units {
   /** Leaves all units if there is no worker: then no record is in progress that could still finish. Looks for new workers first. */
   async #leaveWithoutWorker(): Promise<void> {
     await this.#look();
-    if (!this.#hasWorker() && !this.#parts.redis.isAway) this.#leaveAll();
+    if (!this.#hasWorker() && !this.parts.redis.isAway) this.#leaveAll();
   }
 
   #most(): void {
@@ -392,7 +387,7 @@ export class QueueUnits implements Units {
   }
 
   #able(): readonly SeenWorker[] {
-    const { run } = this.#options;
+    const { run } = this.options;
     return this.#living.filter(({ problems }) => !problems.some((problem) => problem.run === run));
   }
 
@@ -406,7 +401,7 @@ export class QueueUnits implements Units {
 
   /** Removes messages after processing. A message that is read twice is recognized by its sequence number and ignored. */
   async #takeMessages(): Promise<void> {
-    const { client } = this.#parts.redis;
+    const { client } = this.parts.redis;
     try {
       while (!this.#isClosed) {
         const messages = await client.lrangeBuffer(this.#keys.results, 0, takenAtOnce - 1);
@@ -429,7 +424,7 @@ export class QueueUnits implements Units {
   }
 
   #take(bytes: Buffer): void {
-    const message = readMessage(this.#parts.seal.unsealValue(bytes, `${this.#options.run} results`));
+    const message = readMessage(this.parts.seal.unsealValue(bytes, `${this.options.run} results`));
     // If it was a worker's message, its records are missed later and put into the queue again.
     if (!message) return void this.#say('contains messages to this run that cannot be read; they are ignored');
     const { nonce, seq } = message;
@@ -457,7 +452,7 @@ export class QueueUnits implements Units {
 
   /** Processes results for units of an earlier generation. For each record, the first result is used, whatever its generation. */
   #takeOld({ nonce, gen, reports, results, numbers }: Extract<QueueMessage, { kind: 'results' }>): void {
-    if (this.#options.takesOldResults && !this.#gens.has(gen))
+    if (this.options.takesOldResults && !this.#gens.has(gen))
       this.#earlyReports.set(nonce, [...(this.#earlyReports.get(nonce) ?? []), ...reports]);
     for (const [at, form] of results.entries()) {
       const result = this.#arrivals.take(nonce, form);
@@ -468,7 +463,7 @@ export class QueueUnits implements Units {
       if (open && place) {
         this.#countEarlier(nonce);
         this.#finish(open, place[1], result);
-      } else if (this.#options.takesOldResults && !this.#listener && !this.#early.has(number)) this.#early.set(number, { nonce, result });
+      } else if (this.options.takesOldResults && !this.#listener && !this.#early.has(number)) this.#early.set(number, { nonce, result });
       else discard(result);
     }
   }
@@ -476,7 +471,7 @@ export class QueueUnits implements Units {
   /** Counts what a worker of an earlier coordinator has reported, because one of its results is used now. */
   #countEarlier(nonce: string): void {
     for (const report of this.#earlyReports.get(nonce) ?? [])
-      if (report.kind !== 'closing' && report.kind !== 'error') this.#options.desk.takeEarlier(report);
+      if (report.kind !== 'closing' && report.kind !== 'error') this.options.desk.takeEarlier(report);
     this.#earlyReports.delete(nonce);
   }
 
@@ -484,7 +479,7 @@ export class QueueUnits implements Units {
     for (const report of reports) {
       if (report.kind === 'closing') this.#listener?.closing(report);
       else if (report.kind === 'error') this.#fail(errorOfForm(report.error));
-      else this.#options.desk.take(number, report);
+      else this.options.desk.take(number, report);
     }
     for (const form of results) {
       const result = this.#arrivals.take(nonce, form);
@@ -519,13 +514,13 @@ export class QueueUnits implements Units {
 
   #release(open: QueueUnit): void {
     open.holder = undefined;
-    if (open.quietSinceMs !== undefined) open.quietSinceMs = this.#parts.now();
+    if (open.quietSinceMs !== undefined) open.quietSinceMs = this.parts.now();
   }
 
   /** Notes that a worker has no more units of this run, and that it might have spent the credits that it still has. */
   #lose(nonce: string, number: number): void {
     for (const open of this.#units.values()) if (open.holder === nonce) this.#release(open);
-    this.#options.desk.lost(number);
+    this.options.desk.lost(number);
   }
 
   #answer(nonce: string, worker: KnownWorker, { id: question, question: asked }: Extract<QueueMessage, { kind: 'question' }>): void {
@@ -541,7 +536,7 @@ export class QueueUnits implements Units {
     }
     answers.set(question, undefined);
     if (answers.size > keptAnswers) answers.delete(answers.keys().next().value as number);
-    void this.#options.desk.answer(worker.number, asked).then((value) => {
+    void this.options.desk.answer(worker.number, asked).then((value) => {
       answers.set(question, value);
       this.#tell(nonce, { kind: 'answer', id: question, value });
     }, this.#fail);
@@ -566,7 +561,7 @@ export class QueueUnits implements Units {
       discard(result);
       return;
     }
-    const now = this.#parts.now();
+    const now = this.parts.now();
     this.#finishedMs = now;
     if (open.quietSinceMs !== undefined) open.quietSinceMs = now;
     open.starts = 1;
@@ -576,8 +571,8 @@ export class QueueUnits implements Units {
   }
 
   #leave(open: QueueUnit): void {
-    const place = { run: this.#options.run, unit: this.#nameOf(open.unit) };
-    if (open.left.size > 0) this.#removals.push(this.#parts.jobs.remove(place));
+    const place = { run: this.options.run, unit: this.#nameOf(open.unit) };
+    if (open.left.size > 0) this.#removals.push(this.parts.jobs.remove(place));
     for (const index of [...open.left]) this.#finish(open, index, undefined);
   }
 
@@ -591,7 +586,7 @@ export class QueueUnits implements Units {
 
   #drop({ unit }: QueueUnit): void {
     this.#units.delete(unit.id);
-    this.#parts.redis.client.del(this.#keys.records(this.#nameOf(unit))).catch(() => undefined);
+    this.parts.redis.client.del(this.#keys.records(this.#nameOf(unit))).catch(() => undefined);
   }
 
   #tellAll(message: RunNews): void {
@@ -601,19 +596,19 @@ export class QueueUnits implements Units {
   #tell(nonce: string, message: RunNews): void {
     const worker = this.#workers.get(nonce);
     if (!worker) return;
-    const { redis, keys, seal } = this.#parts;
-    const { run } = this.#options;
+    const { redis, keys, seal } = this.parts;
+    const { run } = this.options;
     const text = JSON.stringify({ ...message, run, gen: this.#entry.gen, nonce });
     redis.client.publish(keys.worker(worker.id), seal.seal(text, `to ${worker.id}`)).catch(() => undefined);
   }
 
   #show(): Promise<BeatResult> {
-    return this.#parts.redis.insist(() => this.#entry.beatOnce());
+    return this.parts.redis.insist(() => this.#entry.beatOnce());
   }
 
   /** Waits until the workers have handed back units and credits, but not longer than `endMs`, and not for silent workers. */
   async #endWorkers(): Promise<void> {
-    const { redis, now } = this.#parts;
+    const { redis, now } = this.parts;
     if (redis.isAway) return;
     const untilMs = now() + endMs;
     const late = new Promise((resolve) => setTimeout(resolve, endMs));
@@ -631,7 +626,7 @@ export class QueueUnits implements Units {
   }
 
   async #removeKeys(): Promise<void> {
-    if (this.#parts.redis.isAway) return;
+    if (this.parts.redis.isAway) return;
     const removed = async () => {
       await this.#entry.remove();
       if (this.#entry.hasOldUnits) await this.#removeOldUnits();
@@ -642,10 +637,10 @@ export class QueueUnits implements Units {
 
   /** Removes the units of earlier generations from Redis. Their names are no longer known, so they are found by a pattern. */
   async #removeOldUnits(): Promise<void> {
-    const { jobs, redis } = this.#parts;
+    const { jobs, redis } = this.parts;
     const { client } = redis;
     // The braces in the keys' prefix are literal characters, because they have no special meaning in Redis' patterns.
-    for (const match of [this.#keys.records('*'), jobs.keysOf(this.#options.run)])
+    for (const match of [this.#keys.records('*'), jobs.keysOf(this.options.run)])
       for await (const found of client.scanStream({ match, count: 1000 })) {
         const names = found as string[];
         if (names.length > 0) await client.del(...names);

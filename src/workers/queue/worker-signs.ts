@@ -21,29 +21,9 @@ const problemTexts = {
 
 type ProblemCode = keyof typeof problemTexts;
 
-export interface RunProblem {
-  readonly run: string;
-  readonly code: ProblemCode;
-  readonly problem: string;
-  /** Names of the credentials that the worker lacks. Empty if it has them but cannot use them; undefined if something else is the problem. */
-  readonly credentials?: readonly string[];
-  /**
-   * The reason for ending the run if all its workers have this problem: no server responds, the first records all fail in the same way, or
-   * an unexpected error has ended the work. Undefined for other problems.
-   */
-  readonly ending?: 'unreachable' | 'same-failure' | 'no-workers';
-}
+export type RunProblem = { readonly run: string; readonly code: ProblemCode } & Readonly<z.output<typeof detailShape>>;
 
-export interface WorkerSign {
-  readonly id: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly leaseMs: number;
-  readonly units: number;
-  readonly records: number;
-  readonly problems: readonly RunProblem[];
-}
+export type WorkerSign = Omit<Readonly<z.output<typeof signShape>>, 'problems'> & { readonly problems: readonly RunProblem[] };
 
 export interface SeenWorker extends WorkerSign {
   /** Time at which the status was published, in microseconds of Redis' clock. */
@@ -67,7 +47,12 @@ const signShape = z.object({
 
 const detailShape = z.object({
   problem: z.string(),
+  /** Names of the credentials that the worker lacks. Empty if it has them but cannot use them; undefined if something else is the problem. */
   credentials: z.array(z.string()).optional(),
+  /**
+   * The reason for ending the run if all its workers have this problem: no server responds, the first records all fail in the same way, or
+   * an unexpected error has ended the work. Undefined for other problems.
+   */
   ending: z.enum(['unreachable', 'same-failure', 'no-workers']).optional(),
 });
 
@@ -126,17 +111,14 @@ const maxStepMs = 2000;
 
 /** Measures silence while Redis was reachable. Uses only the clock of this process. */
 export class Silences {
-  readonly #now: () => number;
   readonly #known = new Map<string, { atUs: number; silentMs: number; seenMs: number }>();
 
   /** `now` returns monotonic ms. */
-  constructor(now: () => number) {
-    this.#now = now;
-  }
+  constructor(private readonly now: () => number) {}
 
   /** Returns for how many ms the process has been silent. For an unknown process, this is `ageMs`, the age of the status. */
   note(id: string, atUs: number, ageMs: number): number {
-    const now = this.#now();
+    const now = this.now();
     const known = this.#known.get(id);
     if (known?.atUs === atUs) known.silentMs += Math.min(maxStepMs, now - known.seenMs);
     const silentMs = known ? (known.atUs === atUs ? known.silentMs : 0) : ageMs;
