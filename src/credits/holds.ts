@@ -97,13 +97,17 @@ export function sentLogPath(home: string, run: string): string {
 
 /** Credits are logged before the requests that cost them, so that another run can settle them if the process is killed. */
 export class SentLog {
+  readonly #path: string;
+
   readonly #file: number;
   readonly #buffer = Buffer.alloc(entryBytes * maxBuffered);
   #bufferedBytes = 0;
   #writtenBytes = 0;
 
   /** Creates the credit log of a run, in place of any earlier one. Throws an AutomateError (`output`) if the file cannot be written. */
-  constructor(private readonly path: string) {
+  constructor(path: string) {
+    this.#path = path;
+
     this.#file = namingErrors(path, 'written', () => {
       const folder = dirname(path);
       if (isLink(folder)) throw new Error(`${folder} is a symbolic link\nremove it, or move the home folder with AUTOMATE_HOME`);
@@ -133,13 +137,13 @@ export class SentLog {
       // Removes an entry that was written only in part, because all later entries would be misread. The next flush writes the whole buffer
       // again.
       ftruncateSync(this.#file, this.#writtenBytes);
-      throw fileError(this.path, 'written', error);
+      throw fileError(this.#path, 'written', error);
     }
   }
 
   remove(): void {
     closeSync(this.#file);
-    rmSync(this.path, { force: true });
+    rmSync(this.#path, { force: true });
   }
 }
 

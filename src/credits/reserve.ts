@@ -17,6 +17,9 @@ interface ReserveOptions extends Home {
 
 /** A run's reserved credits, including the spent ones. Spent credits are first written to the run's log, and later added to the book. */
 export class Reserve {
+  readonly #book: Book;
+  readonly #options: ReserveOptions;
+
   readonly #owner = ownerText();
   /** For each account, the spent credits that are not in the credit book yet. */
   readonly #unwritten: number[];
@@ -33,23 +36,23 @@ export class Reserve {
   #isClosed = false;
   #usedUp: Rest | undefined;
 
-  constructor(
-    private readonly book: Book,
-    private readonly options: ReserveOptions,
-  ) {
+  constructor(book: Book, options: ReserveOptions) {
+    this.#book = book;
+    this.#options = options;
+
     this.#unwritten = options.accounts.map(() => 0);
     this.#total = options.before;
   }
 
   /** Reserves more if fewer than `credits` or `needed` are available. Returns the reason if fewer than `credits` are even then. */
   ensure(credits: number, needed = 0): CodedMessage | undefined {
-    const { wallNow, home, run } = this.options;
+    const { wallNow, home, run } = this.#options;
     const nowMs = wallNow();
     if (nowMs >= this.#month.endMs) this.#beginMonth(monthOf(nowMs));
     if (this.#covers(Math.max(credits, needed))) return undefined;
     this.#log ??= new SentLog(sentLogPath(home, run));
     this.#available = this.#renew(credits, needed);
-    if (!this.#covers(credits) && settleDead(this.book, this.options)) this.#available = this.#renew(credits, needed);
+    if (!this.#covers(credits) && settleDead(this.#book, this.#options)) this.#available = this.#renew(credits, needed);
     return this.#covers(credits) ? undefined : this.#refusal();
   }
 
@@ -88,9 +91,9 @@ export class Reserve {
     this.#isClosed = true;
     try {
       if (this.#log) this.#settle(this.#log);
-      return usageOf(this.book, monthOf(this.options.wallNow()).name);
+      return usageOf(this.#book, monthOf(this.#options.wallNow()).name);
     } finally {
-      this.book.close();
+      this.#book.close();
     }
   }
 
@@ -116,13 +119,13 @@ export class Reserve {
     this.#available = 0;
   }
 
-  #renew(min: number, needed = 0, block = this.options.block): number {
+  #renew(min: number, needed = 0, block = this.#options.block): number {
     this.#log?.flush();
-    const { run, accounts, key } = this.options;
+    const { run, accounts, key } = this.#options;
     const total = this.#unwritten.reduce((sum, credits) => sum + credits, this.#total);
     const hold = { run, owner: this.#owner, month: this.#month.name, accounts, logged: this.#logged, total, key: key?.id ?? '' };
     const credits = Math.max(block + needed, min);
-    const granted = this.book.renew(hold, this.#unwritten, { credits, min, needed, quota: key?.quota });
+    const granted = this.#book.renew(hold, this.#unwritten, { credits, min, needed, quota: key?.quota });
     // The fields are changed only after the transaction, because after a failed transaction, the spent credits are not in the credit book
     // yet.
     this.#isLast = granted < credits;
@@ -135,7 +138,7 @@ export class Reserve {
   /** If the process dies before the log is deleted, another process adds the credits from the log. */
   #settle(log: SentLog): void {
     log.flush();
-    const settle = () => this.book.settle(this.options.run, this.#loggedInBook, this.#unwritten);
+    const settle = () => this.#book.settle(this.#options.run, this.#loggedInBook, this.#unwritten);
     if (!settle()) {
       // Another process took this run for dead and has added its logged credits to the credit book. Adding the credits here may count some
       // of them twice, but does not lose any.
@@ -146,8 +149,8 @@ export class Reserve {
   }
 
   #refusal(): CodedMessage {
-    const { run, key } = this.options;
-    this.#usedUp = smallestRest(this.book, { month: this.#month.name, run, key });
+    const { run, key } = this.#options;
+    this.#usedUp = smallestRest(this.#book, { month: this.#month.name, run, key });
     return usedUpRest(this.#usedUp, this.#month, key);
   }
 }

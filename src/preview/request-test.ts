@@ -32,36 +32,41 @@ export interface RequestTestOptions {
 
 /** Sends one request of a flow. First, sends the requests of the earlier nodes, because the request may contain their results. */
 export class RequestTest {
-  constructor(
-    private readonly plan: Plan,
-    private readonly ports: WiredPorts,
-    private readonly options: RequestTestOptions & PreviewParts,
-    private readonly messages: Messages,
-  ) {}
+  readonly #plan: Plan;
+  readonly #ports: WiredPorts;
+  readonly #options: RequestTestOptions & PreviewParts;
+  readonly #messages: Messages;
+
+  constructor(plan: Plan, ports: WiredPorts, options: RequestTestOptions & PreviewParts, messages: Messages) {
+    this.#plan = plan;
+    this.#ports = ports;
+    this.#options = options;
+    this.#messages = messages;
+  }
 
   async preview(step: Step, item: Item): Promise<Preview> {
     const unordered = this.#serialFailure(item);
     if (unordered) return { failure: unordered };
     const fields = await this.#fieldsBefore(step, item);
     if (fields instanceof Failure) return { failure: fields };
-    const { clock } = this.ports;
+    const { clock } = this.#ports;
     if (skips(step, fields, clock)) {
-      this.messages.say(`a run skips ${step.id} for this record, because its \`when\` is false`);
-      if (this.options.repeated) return {};
+      this.#messages.say(`a run skips ${step.id} for this record, because its \`when\` is false`);
+      if (this.#options.repeated) return {};
     }
     const action = step.node.action as Action;
     const named = prepareFor(action, fields, clock, this.#unsentBefore(step));
     if (named instanceof Unasked) return this.#unasked(unaskedReason(action));
-    const request = await completed(named, this.ports.lookups);
+    const request = await completed(named, this.#ports.lookups);
     if (!request) return this.#unasked(`no chain is called ${inQuotes(soughtIn(named))}`);
     const { minCalls = 1 } = action;
-    if (minCalls > 1) this.messages.say(`a run sends ${minCalls} requests for each record: this is the first`);
-    return this.options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
+    if (minCalls > 1) this.#messages.say(`a run sends ${minCalls} requests for each record: this is the first`);
+    return this.#options.send ? this.#sentInTurn(step.id, action, request, fields) : { request };
   }
 
   #serialFailure({ fields }: Item): Failure | undefined {
     try {
-      this.plan.serialOrder?.keyOf(fields, this.ports.clock);
+      this.#plan.serialOrder?.keyOf(fields, this.#ports.clock);
       return undefined;
     } catch (error) {
       return asFailure(error);
@@ -69,25 +74,25 @@ export class RequestTest {
   }
 
   #unasked(reason: string): Preview {
-    this.messages.say(`a run sends no request for this record: ${reason}`);
+    this.#messages.say(`a run sends no request for this record: ${reason}`);
     return {};
   }
 
   /** The earlier nodes that would send requests, if this preview sends nothing. */
   #unsentBefore(step: Step): string[] {
-    return this.options.send ? [] : callingIds(stepsBefore(this.plan.steps, step) ?? []);
+    return this.#options.send ? [] : callingIds(stepsBefore(this.#plan.steps, step) ?? []);
   }
 
   /** Sends a request as a run does. The request waits for the gate (the rate limiter of the API), and counts as a request in flight. */
   #sentInTurn(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
     const send = () => this.#sent(node, action, request, fields);
     const { limit, intervalMs } = action;
-    return isLocal(request) ? send() : this.options.gates.pass({ gate: gateOf(request), limit, intervalMs }, send);
+    return isLocal(request) ? send() : this.#options.gates.pass({ gate: gateOf(request), limit, intervalMs }, send);
   }
 
   async #sent(node: string, action: Action, request: ActionRequest, fields: Fields): Promise<Preview> {
-    const { ledger, lookups, documents } = this.ports;
-    const { http, tools, clock } = this.options.repeated ?? this.ports;
+    const { ledger, lookups, documents } = this.#ports;
+    const { http, tools, clock } = this.#options.repeated ?? this.#ports;
     const startedMs = clock.now();
     const refusal = ledger.hold(node);
     if (refusal) throw errorOf('credits', refusal);
@@ -129,10 +134,10 @@ export class RequestTest {
    * credits. If an earlier node splits the record into several, only the first continues.
    */
   async #fieldsBefore(step: Step, item: Item): Promise<Fields | Failure> {
-    const before = stepsBefore(this.plan.steps, step)?.filter(({ node }) => this.options.send || !makesCalls(node)) ?? [];
+    const before = stepsBefore(this.#plan.steps, step)?.filter(({ node }) => this.#options.send || !makesCalls(node)) ?? [];
     const calling = callingIds(before);
-    if (calling.length > 0) this.messages.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
-    const chains = new ChainMaker(this.plan, this.ports, this.options.gates);
+    if (calling.length > 0) this.#messages.say(`running node${calling.length === 1 ? '' : 's'} ${calling.join(', ')} first`);
+    const chains = new ChainMaker(this.#plan, this.#ports, this.#options.gates);
     let { fields } = item;
     try {
       for (const one of before) {
@@ -140,7 +145,7 @@ export class RequestTest {
         if (first instanceof Failure) return first;
         fields = first;
       }
-      return new Map([...fields, ...this.options.set]);
+      return new Map([...fields, ...this.#options.set]);
     } finally {
       chains.close();
     }

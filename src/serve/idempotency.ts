@@ -47,16 +47,19 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
 
 /** Stores responses for a day. A repeated request gets the stored response, so it sends nothing to upstream APIs and costs nothing. */
 export class Idempotency {
+  readonly #database: ServerDatabase;
+  readonly #wallNow: () => number;
+
   readonly #underWay = new Set<string>();
   /** Requests that were forgotten, although they could not be deleted from the database. They count as never received. */
   readonly #forgotten = new Set<string>();
 
   #answerBytes: number;
 
-  constructor(
-    private readonly database: ServerDatabase,
-    private readonly wallNow: () => number,
-  ) {
+  constructor(database: ServerDatabase, wallNow: () => number) {
+    this.#database = database;
+    this.#wallNow = wallNow;
+
     this.#answerBytes = sumOf(database.read((found) => found.prepare(`select ${bodyBytes} from idempotency`).all()));
   }
 
@@ -112,7 +115,7 @@ export class Idempotency {
     this.#forgotten.add(id);
     const { key, name, flow } = request;
     orUndefined(() => {
-      this.#answerBytes -= this.database.write((database) => sumOf(database.prepare(deleted).all(key, name, flow)));
+      this.#answerBytes -= this.#database.write((database) => sumOf(database.prepare(deleted).all(key, name, flow)));
       this.#forgotten.delete(id);
     });
   }
@@ -127,8 +130,8 @@ export class Idempotency {
   }
 
   #row({ key, name, flow }: NamedRequest): StoredAnswerRow | undefined {
-    const since = this.wallNow() - maxAgeMs;
-    return this.database.read(
+    const since = this.#wallNow() - maxAgeMs;
+    return this.#database.read(
       (database) =>
         database
           .prepare('select hash, kind, status, type, body from idempotency where key = ? and name = ? and flow = ? and at > ?')
@@ -138,8 +141,8 @@ export class Idempotency {
 
   #put(request: NamedRequest, { hash, kind, status, type, body }: StoredAnswerRow): void {
     const { key, name, flow } = request;
-    const now = this.wallNow();
-    this.#answerBytes += this.database.write((database) => {
+    const now = this.#wallNow();
+    this.#answerBytes += this.#database.write((database) => {
       const gone = [
         ...database.prepare(`delete from idempotency where at <= ? returning ${bodyBytes}`).all(now - maxAgeMs),
         ...database.prepare(deleted).all(key, name, flow),

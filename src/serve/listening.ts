@@ -48,13 +48,14 @@ export function clientAddress(options: ListeningOptions, port: number): string {
 
 /** Checks the Host header to prevent DNS rebinding, in which a web page gets access to a local server. */
 export class Hosts {
+  readonly #isTls: boolean;
+
   readonly #allowed: readonly string[];
   #port = 0;
 
-  constructor(
-    allowed: readonly string[],
-    private readonly isTls: boolean,
-  ) {
+  constructor(allowed: readonly string[], isTls: boolean) {
+    this.#isTls = isTls;
+
     this.#allowed = allowed.map((name) => name.toLowerCase());
   }
 
@@ -67,7 +68,7 @@ export class Hosts {
     const name = host.toLowerCase();
     const own = ['127.0.0.1', 'localhost', '[::1]'];
     if (own.some((one) => name === `${one}:${this.#port}`)) return true;
-    if (this.#port === (this.isTls ? 443 : 80) && own.includes(name)) return true;
+    if (this.#port === (this.#isTls ? 443 : 80) && own.includes(name)) return true;
     return this.#allowed.includes(name) || this.#allowed.includes(name.replace(/:\d+$/, ''));
   }
 }

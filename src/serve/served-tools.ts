@@ -30,13 +30,17 @@ const maxCallMs = 600_000;
 const lookMs = 1000;
 
 export class ServedTools {
+  readonly #server: Server;
+
   readonly #tools: FlowTools<ToolCaller>;
   /** The code for MCP, which the first request loads. */
   #http: Promise<ToolsOverHttp<ToolCaller>> | undefined;
   #requests = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly server: Server) {
+  constructor(server: Server) {
+    this.#server = server;
+
     this.#tools = new FlowTools<ToolCaller>({
       flows: server.flows,
       sees: ({ caller }, { id }) => caller.sees(id),
@@ -80,11 +84,11 @@ export class ServedTools {
   async #run({ flow, fields, caller: { caller, ip, given }, gone, report }: FlowToolCall<ToolCaller>): Promise<CallResult> {
     const { key } = caller;
     const own = given.filter(([name]) => flow.plan?.variables.open.has(name));
-    const plan = () => planOfCall({ flow, given: own }, this.server.shared);
-    const ended = (outcome: string) => this.server.audit(caller, { ip }, 'flow.call', flow.id, outcome);
+    const plan = () => planOfCall({ flow, given: own }, this.#server.shared);
+    const ended = (outcome: string) => this.#server.audit(caller, { ip }, 'flow.call', flow.id, outcome);
     try {
-      const result = await this.server.calls.run({ flow, fields, given: own, plan, key, waitMs: maxCallMs, gone, report });
-      if (result.kind === 'unpaid' && key) this.server.keys.usage.count(key.id, { refused: 1 });
+      const result = await this.#server.calls.run({ flow, fields, given: own, plan, key, waitMs: maxCallMs, gone, report });
+      if (result.kind === 'unpaid' && key) this.#server.keys.usage.count(key.id, { refused: 1 });
       ended(outcomes[result.kind]);
       return result;
     } catch (error) {

@@ -15,14 +15,18 @@ interface SessionProofs {
 
 /** Only hashes of the secret values are kept, and only in memory, so a restart ends all sessions. All times are monotonic. */
 export class Sessions {
+  readonly #now: () => number;
+
   /** Keyed by the hash of the session cookie. */
   readonly #sessions = new Map<string, { readonly pageToken: string; readonly endsMs: number; idleUntilMs: number }>();
 
-  constructor(private readonly now: () => number) {}
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   open(): SessionProofs {
     const [cookie, pageToken] = [randomBytes(32), randomBytes(32)].map((bytes) => bytes.toString('base64url')) as [string, string];
-    const now = this.now();
+    const now = this.#now();
     this.#sessions.set(hashOf(cookie), { pageToken: hashOf(pageToken), endsMs: now + maxMs, idleUntilMs: now + idleMs });
     forgetOldest(this.#sessions);
     return { cookie, pageToken };
@@ -31,7 +35,7 @@ export class Sessions {
   /** The session then stays open for another 12 hours. */
   use({ cookie, pageToken }: SessionProofs): boolean {
     const session = this.#sessions.get(hashOf(cookie));
-    const now = this.now();
+    const now = this.#now();
     if (!session || session.pageToken !== hashOf(pageToken)) return false;
     if (now >= session.endsMs || now >= session.idleUntilMs) {
       this.#sessions.delete(hashOf(cookie));

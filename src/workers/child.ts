@@ -65,17 +65,17 @@ class ChildWorker {
 }
 
 class ChildRun {
+  readonly #link: RunLink;
+
   /** Resolves when this process has reported the results of all records to the parent. */
   readonly ended: Promise<void>;
   /** Calls that arrived before the run was prepared. They are made once it is prepared. */
   #early: ((run: WorkerRun) => void)[] = [];
   #run: WorkerRun | undefined;
 
-  constructor(
-    manifest: Manifest,
-    private readonly link: RunLink,
-    parts: Pick<WorkerRunParts, 'clock' | 'gates'>,
-  ) {
+  constructor(manifest: Manifest, link: RunLink, parts: Pick<WorkerRunParts, 'clock' | 'gates'>) {
+    this.#link = link;
+
     this.ended = this.#pass(manifest, parts);
   }
 
@@ -88,7 +88,7 @@ class ChildRun {
     else this.#withRun((run) => run.close(message));
   }
 
-  readonly fail = (error: unknown): void => this.link.tell({ kind: 'error', error: errorForm(error) });
+  readonly fail = (error: unknown): void => this.#link.tell({ kind: 'error', error: errorForm(error) });
 
   #withRun(act: (run: WorkerRun) => void): void {
     if (this.#run) act(this.#run);
@@ -96,7 +96,7 @@ class ChildRun {
   }
 
   async #pass(manifest: Manifest, parts: Pick<WorkerRunParts, 'clock' | 'gates'>): Promise<void> {
-    const link = this.link;
+    const link = this.#link;
     const prepared = await prepareRun(manifest, { warn: (message) => link.add({ kind: 'warning', message }) });
     limitYoungGeneration();
     const leave = (reason: StopReason) => link.tell({ kind: 'closing', phase: 'finishing', reason });

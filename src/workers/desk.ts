@@ -42,13 +42,17 @@ type DeskReport = Exclude<WorkerReport, { kind: 'closing' | 'error' }>;
 
 /** The part of a coordinator that answers the workers' questions and processes their reports. Each worker is identified by a number. */
 export class RunDesk {
+  readonly #parts: DeskParts;
+
   /** Credits that lost workers had reserved and might have spent. They count as spent. */
   maybeSpent = 0;
   readonly #holdings = new Map<number, Holding>();
   readonly #warnings = new Set<string>();
   readonly #waiting: (() => void)[] = [];
 
-  constructor(private readonly parts: DeskParts) {}
+  constructor(parts: DeskParts) {
+    this.#parts = parts;
+  }
 
   figuresOf(workers: LivingWorkers, queueStatus?: WorkerFigures['queueStatus']): WorkerFigures {
     const desk = this;
@@ -79,19 +83,19 @@ export class RunDesk {
   }
 
   take(worker: number, report: DeskReport): void {
-    const { ledger } = this.parts;
-    if (report.kind === 'event') this.parts.report(withWorker(report.event, worker));
-    else if (report.kind === 'attempt') this.parts.attempt?.(attemptOf(report.attempt));
+    const { ledger } = this.#parts;
+    if (report.kind === 'event') this.#parts.report(withWorker(report.event, worker));
+    else if (report.kind === 'attempt') this.#parts.attempt?.(attemptOf(report.attempt));
     else if (report.kind === 'warning') this.#warn(report.message);
     else if (report.kind === 'settle-credits') this.#endCredits(worker, report.node, 1, () => ledger.settle(report.node, report.cost));
     else if (report.kind === 'release-credits') this.#endCredits(worker, report.node, report.calls, () => ledger.release(report.node));
     else if (report.kind === 'settle-money') this.#settleMoney(worker, report);
-    else if (this.#endMoney(worker, report.node, report.held)) this.parts.spending.of(report.node).release(report.held);
+    else if (this.#endMoney(worker, report.node, report.held)) this.#parts.spending.of(report.node).release(report.held);
   }
 
   /** Processes a report that a worker sent to an earlier coordinator of the run. The results that came with it are used in this run. */
   takeEarlier(report: DeskReport): void {
-    const { ledger, spending } = this.parts;
+    const { ledger, spending } = this.#parts;
     if (report.kind === 'settle-credits') ledger.addEarlier(report.node, report.cost);
     else if (report.kind === 'settle-money') spending.of(report.node).settle(undefined, report.cost);
     else if (report.kind !== 'release-credits' && report.kind !== 'release-money') this.take(0, report);
@@ -101,22 +105,22 @@ export class RunDesk {
   lost(worker: number): void {
     const holding = this.#holdings.get(worker);
     if (!holding) return;
-    const { ledger, spending, prices } = this.parts;
+    const { ledger, spending, prices } = this.#parts;
     for (const [node, calls] of holding.calls) {
       this.maybeSpent += calls * (prices.get(node)?.credits ?? 0);
       for (let call = 0; call < calls; call++) ledger.settle(node);
     }
     for (const [node, held] of holding.money) for (const money of held) spending.of(node).settle(money, money);
-    for (const path of holding.paths) this.parts.saveNames.release(path);
+    for (const path of holding.paths) this.#parts.saveNames.release(path);
     this.#holdings.delete(worker);
     this.#wake();
   }
 
   /** For several calls at once, or for one if few credits are left. If other workers have reserved the last ones, waits for them. */
   async #holdCredits(worker: number, node: string, most: number): Promise<HeldCredits> {
-    const { ledger } = this.parts;
+    const { ledger } = this.#parts;
     for (;;) {
-      const workers = this.parts.workers();
+      const workers = this.#parts.workers();
       const isPlenty = !ledger.isLimited || ledger.affords([[node, most * workers]]);
       const wanted = isPlenty ? most : 1;
       let calls = 0;
@@ -143,14 +147,14 @@ export class RunDesk {
   }
 
   async #holdMoney(worker: number, { node, max, most }: Extract<WorkerQuestion, { kind: 'hold-money' }>): Promise<HeldMoney> {
-    const spending = this.parts.spending.of(node);
+    const spending = this.#parts.spending.of(node);
     const held = await spending.hold(max, () => most);
     if (typeof held === 'number') this.#moneyOf(worker, node).push(held);
     return { held, total: spending.total };
   }
 
   #settleMoney(worker: number, { node, held, cost }: Extract<WorkerReport, { kind: 'settle-money' }>): void {
-    const spending = this.parts.spending.of(node);
+    const spending = this.#parts.spending.of(node);
     if (held === undefined || this.#endMoney(worker, node, held)) spending.settle(held, cost);
     // The money of a lost worker has been settled already, but its answer still shows that no maximum can be guaranteed.
     else if (cost === 'unstated') spending.settle(undefined, cost);
@@ -165,7 +169,7 @@ export class RunDesk {
   }
 
   async #save(worker: number, { act, path, owner, bytes = 0 }: SaveQuestion): Promise<unknown> {
-    const { saveNames } = this.parts;
+    const { saveNames } = this.#parts;
     const { paths } = this.#holdingOf(worker);
     const answer = await saveNames[act](path, owner, bytes);
     if (answer === 'free' || act === 'takeBack') paths.add(path);
@@ -176,7 +180,7 @@ export class RunDesk {
   #warn(message: string): void {
     if (this.#warnings.has(message)) return;
     this.#warnings.add(message);
-    this.parts.warn(message);
+    this.#parts.warn(message);
   }
 
   #areCallsOpen(): boolean {

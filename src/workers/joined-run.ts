@@ -61,6 +61,9 @@ interface JoinedRunOptions {
 
 /** A queued run from which this worker can take units. */
 export class JoinedRun {
+  readonly #queue: OpenQueue;
+  readonly #options: JoinedRunOptions;
+
   readonly gen: string;
   isReady = false;
   #problem: RunProblem | undefined;
@@ -93,11 +96,10 @@ export class JoinedRun {
   /** Credits that this worker had spent on the run when it last left the run. */
   #spent = 0;
 
-  constructor(
-    private readonly queue: OpenQueue,
-    worker: string,
-    private readonly options: JoinedRunOptions,
-  ) {
+  constructor(queue: OpenQueue, worker: string, options: JoinedRunOptions) {
+    this.#queue = queue;
+    this.#options = options;
+
     this.gen = options.gen;
     const keys = queue.keys.run(options.id);
     this.#keys = keys;
@@ -133,7 +135,7 @@ export class JoinedRun {
   /** If the worker could not process the run, tries once more only after a while. */
   async prepare(found: FoundRun): Promise<void> {
     this.#found = found;
-    if (this.isReady || this.#hasEnded || this.queue.now() < this.#lookAgainMs) return;
+    if (this.isReady || this.#hasEnded || this.#queue.now() < this.#lookAgainMs) return;
     this.#preparing ??= this.#prepare(found).finally(() => {
       this.#preparing = undefined;
     });
@@ -141,8 +143,8 @@ export class JoinedRun {
   }
 
   async #prepare(facts: FoundRun): Promise<void> {
-    const { redis, seal } = this.queue;
-    const { id, flow, say } = this.options;
+    const { redis, seal } = this.#queue;
+    const { id, flow, say } = this.#options;
     if (facts.version !== version)
       return this.#cannot({ code: 'version', problem: `it needs automate ${facts.version}, but this worker has ${version}` });
     if (!seal.fits(facts.fingerprint))
@@ -158,7 +160,7 @@ export class JoinedRun {
       const problem = `its manifest cannot be read, or has more than ${maxManifestBytes / 2 ** 20} MB`;
       return this.#cannot({ code: 'unreadable', problem }, { waitMs: repairMs });
     }
-    this.#lookAgainMs = this.queue.now() + againMs;
+    this.#lookAgainMs = this.#queue.now() + againMs;
     try {
       const warn = (message: string) => this.#link.add({ kind: 'warning', message });
       this.#prepared = await prepareRun(checkedManifest(manifest, id), { warn, needOf: queueNeed });
@@ -174,8 +176,8 @@ export class JoinedRun {
 
   /** Notes why this worker does not process the run until `waitMs` have passed. `detail` is printed here, but not published in Redis. */
   #cannot(problem: Omit<RunProblem, 'run'>, { waitMs = againMs, detail = '' } = {}): void {
-    const { id, flow, warn } = this.options;
-    this.#lookAgainMs = this.queue.now() + waitMs;
+    const { id, flow, warn } = this.#options;
+    this.#lookAgainMs = this.#queue.now() + waitMs;
     if (problem.problem !== this.#problem?.problem) warn(`cannot process run ${shortId(id)} of ${flow}: ${problem.problem}${detail}`);
     this.#problem = { run: id, ...problem };
   }
@@ -203,12 +205,12 @@ export class JoinedRun {
     this.#handBack('broken');
     void this.#link.say({ kind: 'broken' });
     // The rows of this run can have filled the disk. They are gone now.
-    if (isOfDisk) checkSpillFile().catch(this.options.failed);
+    if (isOfDisk) checkSpillFile().catch(this.#options.failed);
   }
 
   /** Asks the coordinator for its welcome, which nobody can have recorded before. */
   #join(): void {
-    const now = this.queue.now();
+    const now = this.#queue.now();
     this.#joiningMs ??= now;
     if (now - this.#joiningMs >= unansweredMs) this.#cannot({ code: 'silent', problem: 'its coordinator does not answer' }, { waitMs: 0 });
     else this.#problem = undefined;
@@ -247,7 +249,7 @@ export class JoinedRun {
   }
 
   async #begin(place: UnitPlace): Promise<UnitEnd> {
-    const { redis, seal } = this.queue;
+    const { redis, seal } = this.#queue;
     const number = Number(place.unit.slice(this.gen.length + 1));
     // Anybody who can write to Redis can put a unit back into the queue, so the worker asks the coordinator, which knows the open records and
     // who has them. A worker cannot tell by itself: a mark in the unit or in Redis would be put back, too.
@@ -267,7 +269,7 @@ export class JoinedRun {
       return 'done';
     }
     const open = new Set(consent);
-    const items = sealed && readUnit(seal.unseal(sealed, `${this.options.id} in ${place.unit}`))?.filter(({ index }) => open.has(index));
+    const items = sealed && readUnit(seal.unseal(sealed, `${this.#options.id} in ${place.unit}`))?.filter(({ index }) => open.has(index));
     // Another program has removed or replaced the unit's data.
     if (!items || items.length === 0) return this.#say('missing', number);
     return new Promise((end) => {
@@ -281,7 +283,7 @@ export class JoinedRun {
   }
 
   #sayFinished(): void {
-    const { id, flow, warn } = this.options;
+    const { id, flow, warn } = this.#options;
     if (!this.#hasSaidFinished)
       warn(`records of run ${shortId(id)} of ${flow} are in Redis again although they are finished; they are ignored`);
     this.#hasSaidFinished = true;
@@ -302,7 +304,7 @@ export class JoinedRun {
   }
 
   #open(prepared: PreparedRun): WorkerRun {
-    const { clock, gates, isShown } = this.options;
+    const { clock, gates, isShown } = this.#options;
     this.#followed ??= this.#follow(prepared);
     const worker = new WorkerRun(prepared, {
       ...{ link: this.#link, clock, gates, mayBegin: isShown },
@@ -316,7 +318,7 @@ export class JoinedRun {
   }
 
   #follow({ plan, messages }: PreparedRun): FollowedFlow | undefined {
-    return this.options.metrics?.follow(messages.redactor.text(plan.name), plan, {
+    return this.#options.metrics?.follow(messages.redactor.text(plan.name), plan, {
       credits: () => this.#spent + (this.#worker?.credits() ?? 0),
       open: () => [...this.#units.values()].reduce((sum, { left }) => sum + left.size, 0),
     });
@@ -439,7 +441,7 @@ export class JoinedRun {
       this.#units.delete(number);
       unit.end('done');
     }
-    if (results.length > 0) this.options.finished(results.length);
+    if (results.length > 0) this.#options.finished(results.length);
   }
 }
 

@@ -75,16 +75,20 @@ interface SharedGate {
 
 /** Several processes share gates. Each start is one interval after the previous one, and is reserved for only one process. @internal */
 export class SharedStarts {
+  readonly #clock: Pick<Clock, 'now'>;
+
   readonly #gates = new Map<string, SharedGate>();
 
-  constructor(private readonly clock: Pick<Clock, 'now'>) {}
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
 
   /** Reserves up to `wanted` starts at a gate for one process. The lowest rate of all processes applies. */
   reserve(name: string, process: object, interval: number, wanted: number): ReservedStarts {
     const gate = this.#gateOf(name);
     gate.rates.set(process, interval);
     const intervalMs = Math.max(...gate.rates.values());
-    const now = this.clock.now();
+    const now = this.#clock.now();
     const firstMs = Math.max(now, gate.nextMs - Math.max(0, gate.lastIntervalMs - intervalMs), gate.pausedUntilMs);
     if (firstMs - now > aheadMs) return { count: 0, inMs: firstMs - now - aheadMs, intervalMs };
     const count = Math.min(wanted, Math.max(1, Math.floor(aheadMs / intervalMs)));
@@ -102,7 +106,7 @@ export class SharedStarts {
   /** No starts are reserved for `waitMs`. */
   pause(name: string, waitMs: number): void {
     const gate = this.#gateOf(name);
-    gate.pausedUntilMs = Math.max(gate.pausedUntilMs, this.clock.now() + waitMs);
+    gate.pausedUntilMs = Math.max(gate.pausedUntilMs, this.#clock.now() + waitMs);
   }
 
   #gateOf(name: string): SharedGate {

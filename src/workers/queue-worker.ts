@@ -29,6 +29,9 @@ interface QueueWorkerOptions {
 
 /** A worker of a queue. In this process, it processes units of every queued run that it can process. */
 export class QueueWorker {
+  readonly #queue: OpenQueue;
+  readonly #options: QueueWorkerOptions;
+
   readonly id = `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`;
   /** True if all unfinished records were handed back to the queue. */
   readonly ended: Promise<boolean>;
@@ -54,10 +57,10 @@ export class QueueWorker {
   #end: (isClean: boolean) => void = () => undefined;
   #fail: (error: unknown) => void = () => undefined;
 
-  constructor(
-    private readonly queue: OpenQueue,
-    private readonly options: QueueWorkerOptions,
-  ) {
+  constructor(queue: OpenQueue, options: QueueWorkerOptions) {
+    this.#queue = queue;
+    this.#options = options;
+
     this.#gates = new Gates(this.#clock, (gate) => queue.gates.permitsOf(gate));
     this.#silences = new Silences(queue.now);
     this.#shownMs = queue.now();
@@ -70,7 +73,7 @@ export class QueueWorker {
   }
 
   async start(): Promise<void> {
-    const { redis, keys, seal, gates } = this.queue;
+    const { redis, keys, seal, gates } = this.#queue;
     await gates.onPause((gate, waitMs) => this.#gates.pauseHere(gate, waitMs));
     const subscriber = redis.duplicate();
     subscriber.on('messageBuffer', (_channel, message: Buffer) => {
@@ -80,7 +83,7 @@ export class QueueWorker {
     await redis.insist(() => subscriber.subscribe(keys.worker(this.id)));
     await this.#look();
     this.#beat = setInterval(() => void this.#look(), beatMs);
-    const { leaseMs } = this.options;
+    const { leaseMs } = this.#options;
     this.#taker = await takeUnits(redis, keys, { units: unitsPerWorker, leaseMs }, (place) => this.#take(place));
   }
 
@@ -89,7 +92,7 @@ export class QueueWorker {
     if (this.#isStopping) return;
     this.#isStopping = true;
     this.#taker?.pause();
-    const { graceMs } = this.options;
+    const { graceMs } = this.#options;
     const all = this.#leaveAll(graceMs);
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<boolean>((resolve) => {
@@ -115,31 +118,31 @@ export class QueueWorker {
   }
 
   #sayLeft(id: string, run: JoinedRun, why: string): void {
-    if (run.isReady && !this.#saidLeft.has(run)) this.options.say(`left run ${shortId(id)}: ${why}`);
+    if (run.isReady && !this.#saidLeft.has(run)) this.#options.say(`left run ${shortId(id)}: ${why}`);
     this.#saidLeft.add(run);
   }
 
   async #close(): Promise<void> {
     clearInterval(this.#beat);
-    const { redis, keys } = this.queue;
+    const { redis, keys } = this.#queue;
     await this.#taker?.close();
     if (!redis.isAway) await removeWorker(redis, keys, this.id).catch(() => undefined);
   }
 
   /** True while no other worker can have taken this worker's records, because this worker's lease in Redis has not expired. */
-  readonly #isShown = () => this.queue.now() - this.#shownMs < this.options.leaseMs;
+  readonly #isShown = () => this.#queue.now() - this.#shownMs < this.#options.leaseMs;
 
   async #look(): Promise<void> {
-    const { redis, now } = this.queue;
+    const { redis, now } = this.#queue;
     if (this.#isStopping) return;
     if (!this.#isShown()) for (const run of this.#runs.values()) void run.leave('stale');
     if (redis.isAway || this.#isBeating) return;
     this.#isBeating = true;
     try {
       const sentMs = now();
-      await redis.heartbeat(() => showWorker(this.queue, this.#sign()));
+      await redis.heartbeat(() => showWorker(this.#queue, this.#sign()));
       this.#shownMs = sentMs;
-      await this.queue.jobs.putDue();
+      await this.#queue.jobs.putDue();
       await this.#lookAtRuns();
       this.#endIfIdle();
     } catch (error) {
@@ -154,7 +157,7 @@ export class QueueWorker {
 
   #sign(): WorkerSign {
     const problems = [...this.#runs.values()].flatMap(({ problem }) => problem ?? []);
-    const { leaseMs } = this.options;
+    const { leaseMs } = this.#options;
     const units = this.#taker?.held ?? 0;
     return { id: this.id, host: hostname(), pid: process.pid, version, leaseMs, units, records: this.#records, problems };
   }
@@ -162,11 +165,11 @@ export class QueueWorker {
   #warnOnce(message: string): void {
     if (this.#warned.has(message)) return;
     this.#warned.add(message);
-    this.options.warn(`${this.queue.url} refuses a command: ${message}`);
+    this.#options.warn(`${this.#queue.url} refuses a command: ${message}`);
   }
 
   async #lookAtRuns(): Promise<void> {
-    const { redis, keys } = this.queue;
+    const { redis, keys } = this.#queue;
     const ids = await runIds(redis, keys);
     // A known run may be missing from the set: its coordinator adds it again. A run whose keys cannot be read must not hide the runs after it.
     for (const id of new Set([...ids, ...this.#runs.keys()])) if (isRunId(id)) await this.#lookAt(id).catch(() => undefined);
@@ -179,13 +182,13 @@ export class QueueWorker {
   #sayForeign(ids: readonly string[]): void {
     for (const id of ids) {
       if (!this.#saidForeign.has(id))
-        this.options.warn(`cannot process a run: expected a UUID as its id, found ${JSON.stringify(id.slice(0, 60))}`);
+        this.#options.warn(`cannot process a run: expected a UUID as its id, found ${JSON.stringify(id.slice(0, 60))}`);
     }
     this.#saidForeign = new Set(ids);
   }
 
   async #lookAt(id: string): Promise<void> {
-    const { redis, keys, seal } = this.queue;
+    const { redis, keys, seal } = this.#queue;
     const found = await findRun(redis, keys, seal, id);
     const known = this.#runs.get(id);
     if (!found) {
@@ -209,7 +212,7 @@ export class QueueWorker {
 
   async #expire(id: string, run: JoinedRun): Promise<void> {
     if (this.#expiring.has(run)) return;
-    await expireRun(this.queue.redis, this.queue.keys.run(id));
+    await expireRun(this.#queue.redis, this.#queue.keys.run(id));
     this.#expiring.add(run);
   }
 
@@ -223,7 +226,7 @@ export class QueueWorker {
   }
 
   #join(id: string, { state, gen, flow }: FoundRun): JoinedRun {
-    const run = new JoinedRun(this.queue, this.id, {
+    const run = new JoinedRun(this.#queue, this.id, {
       ...{
         id,
         gen: state?.gen ?? gen,
@@ -231,13 +234,13 @@ export class QueueWorker {
         clock: this.#clock,
         gates: this.#gates,
         isShown: this.#isShown,
-        say: this.options.say,
-        warn: this.options.warn,
-        metrics: this.options.metrics,
+        say: this.#options.say,
+        warn: this.#options.warn,
+        metrics: this.#options.metrics,
       },
       finished: (records) => {
         this.#records += records;
-        this.#busyMs = this.queue.now();
+        this.#busyMs = this.#queue.now();
       },
       failed: (error) => void this.#break(error),
     });
@@ -254,7 +257,7 @@ export class QueueWorker {
   }
 
   async #take(place: UnitPlace): Promise<UnitEnd> {
-    this.#busyMs = this.queue.now();
+    this.#busyMs = this.#queue.now();
     if (this.#isStopping) return 'back';
     try {
       await this.#lookAt(place.run);
@@ -267,9 +270,9 @@ export class QueueWorker {
   }
 
   #endIfIdle(): void {
-    const { idleMs } = this.options;
+    const { idleMs } = this.#options;
     if (idleMs === undefined || (this.#taker?.held ?? 0) > 0) return;
-    if (this.queue.now() - this.#busyMs >= idleMs) void this.stop();
+    if (this.#queue.now() - this.#busyMs >= idleMs) void this.stop();
   }
 
   /** Ends the worker because its temporary files cannot be written. Unfinished records go back to the queue. */

@@ -67,19 +67,23 @@ export async function openQueueWorkers(run: OpenRun, queue: OpenQueue, follower:
 
 /** Checks if any worker can process the run. While none can, reports this repeatedly, and ends the run if the wait is too long. */
 class WorkerWatch {
+  readonly #run: OpenRun;
+  readonly #queue: OpenQueue;
+  readonly #follower: WorkerFollower;
+
   #sinceMs: number | undefined;
   #saidMs = 0;
 
-  constructor(
-    private readonly run: OpenRun,
-    private readonly queue: OpenQueue,
-    private readonly follower: WorkerFollower,
-  ) {}
+  constructor(run: OpenRun, queue: OpenQueue, follower: WorkerFollower) {
+    this.#run = run;
+    this.#queue = queue;
+    this.#follower = follower;
+  }
 
   see(workers: readonly SeenWorker[], units: QueueUnits): void {
-    const now = this.queue.now();
+    const now = this.#queue.now();
     const problems = workers.flatMap(({ id, problems: all }) => {
-      const own = all.find(({ run }) => run === this.run.claim.run);
+      const own = all.find(({ run }) => run === this.#run.claim.run);
       return own ? [{ worker: id, ...own }] : [];
     });
     if (workers.length > problems.length) {
@@ -90,15 +94,15 @@ class WorkerWatch {
     this.#sinceMs ??= now;
     if (isNew || now - this.#saidMs >= sayEveryMs) {
       this.#saidMs = now;
-      const { url } = this.queue;
-      this.follower.waiting?.({ url, queueName: this.run.request.options.queueName, problems });
+      const { url } = this.#queue;
+      this.#follower.waiting?.({ url, queueName: this.#run.request.options.queueName, problems });
     }
     const [unable] = problems;
     if (unable?.ending && problems.every(({ ending }) => ending)) {
       const message = unable.ending === 'no-workers' ? unableText(problems) : unable.problem;
       units.closeEarly({ phase: 'stopped', reason: { ending: unable.ending, message } });
     }
-    const { waitForWorkers = defaultWaitMs } = this.run.request.options;
+    const { waitForWorkers = defaultWaitMs } = this.#run.request.options;
     if (now - this.#sinceMs >= waitForWorkers) this.#end(units, problems);
   }
 

@@ -14,6 +14,10 @@ const idleMs = 1000;
 
 /** Holds a worker's credits in its run. It holds them in advance, for many calls at once. */
 export class WorkerLedger implements PaidLedger {
+  readonly #link: RunLink;
+  readonly #prices: ReadonlyMap<string, Price>;
+  readonly #clock: Clock;
+
   /** For each node, the number of calls for which the worker has unused credits. */
   readonly #unused = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
@@ -25,12 +29,11 @@ export class WorkerLedger implements PaidLedger {
   #spent = 0;
   #willRelease = false;
 
-  constructor(
-    private readonly link: RunLink,
-    private readonly prices: ReadonlyMap<string, Price>,
-    isLimited: boolean,
-    private readonly clock: Clock,
-  ) {
+  constructor(link: RunLink, prices: ReadonlyMap<string, Price>, isLimited: boolean, clock: Clock) {
+    this.#link = link;
+    this.#prices = prices;
+    this.#clock = clock;
+
     this.#left = isLimited ? 0 : Number.POSITIVE_INFINITY;
   }
 
@@ -42,13 +45,13 @@ export class WorkerLedger implements PaidLedger {
     const unused = this.#unusedAt(node);
     if (unused === 0) return this.#refusal ?? { message: 'the credits of this worker are used up' };
     this.#unused.set(node, unused - 1);
-    this.#usedMs = this.clock.now();
+    this.#usedMs = this.#clock.now();
     return undefined;
   }
 
   settle(node: string, cost?: number): void {
     this.#spent += cost ?? this.#priceOf(node);
-    this.link.add({ kind: 'settle-credits', node, cost });
+    this.#link.add({ kind: 'settle-credits', node, cost });
   }
 
   release(node: string): void {
@@ -74,18 +77,18 @@ export class WorkerLedger implements PaidLedger {
   }
 
   releaseUnused(): void {
-    for (const [node, calls] of this.#unused) if (calls > 0) this.link.tell({ kind: 'release-credits', node, calls });
+    for (const [node, calls] of this.#unused) if (calls > 0) this.#link.tell({ kind: 'release-credits', node, calls });
     this.#unused.clear();
   }
 
   #holdMore(node: string): Promise<void> {
-    const asking = this.link.holdCredits(node, blockCalls, this.#isScarce).then(({ calls, refusal, left = Number.POSITIVE_INFINITY }) => {
+    const asking = this.#link.holdCredits(node, blockCalls, this.#isScarce).then(({ calls, refusal, left = Number.POSITIVE_INFINITY }) => {
       this.#asking.delete(node);
       this.#left = left;
       this.#isScarce = calls < blockCalls;
       this.#refusal = refusal;
       this.#unused.set(node, this.#unusedAt(node) + calls);
-      this.#usedMs = this.clock.now();
+      this.#usedMs = this.#clock.now();
       this.#releaseLater();
     });
     this.#asking.set(node, asking);
@@ -95,9 +98,9 @@ export class WorkerLedger implements PaidLedger {
   #releaseLater(): void {
     if (this.#willRelease) return;
     this.#willRelease = true;
-    void this.clock.sleepUntil(this.#usedMs + idleMs).then(() => {
+    void this.#clock.sleepUntil(this.#usedMs + idleMs).then(() => {
       this.#willRelease = false;
-      if (this.clock.now() - this.#usedMs >= idleMs) this.releaseUnused();
+      if (this.#clock.now() - this.#usedMs >= idleMs) this.releaseUnused();
       else this.#releaseLater();
     });
   }
@@ -107,32 +110,35 @@ export class WorkerLedger implements PaidLedger {
   }
 
   #priceOf(node: string): number {
-    return this.prices.get(node)?.credits ?? 0;
+    return this.#prices.get(node)?.credits ?? 0;
   }
 }
 
 /** Tracks the money that one node spends in a worker. The run reserves the money for it. */
 class WorkerSpending implements Spending {
+  readonly #link: RunLink;
+  readonly #node: string;
+
   readonly prompts = new PromptTokens();
   total = 0;
 
-  constructor(
-    private readonly link: RunLink,
-    private readonly node: string,
-  ) {}
+  constructor(link: RunLink, node: string) {
+    this.#link = link;
+    this.#node = node;
+  }
 
   async hold(max: number, most: () => number): Promise<number | SpendingRefusal> {
-    const { held, total }: HeldMoney = await this.link.holdMoney(this.node, max, most());
+    const { held, total }: HeldMoney = await this.#link.holdMoney(this.#node, max, most());
     this.total = total;
     return held;
   }
 
   settle(held: number | undefined, cost: Cost): void {
-    this.link.tell({ kind: 'settle-money', node: this.node, held, cost });
+    this.#link.tell({ kind: 'settle-money', node: this.#node, held, cost });
   }
 
   release(held: number): void {
-    this.link.tell({ kind: 'release-money', node: this.node, held });
+    this.#link.tell({ kind: 'release-money', node: this.#node, held });
   }
 }
 

@@ -32,6 +32,11 @@ interface WorkerOutputOptions {
 
 /** Rows are sent as output text, with secrets masked. */
 export class WorkerOutput implements Output {
+  readonly #link: RunLink;
+  readonly #writer: RecordWriter;
+  readonly #redactor: Redactor;
+  readonly #options: WorkerOutputOptions;
+
   waiting = 0;
   readonly #text: RecordText;
   readonly #alike: SameFailureWatch | undefined;
@@ -42,12 +47,12 @@ export class WorkerOutput implements Output {
   #ended = 0;
   #coming: Promise<void>[] = [];
 
-  constructor(
-    private readonly link: RunLink,
-    private readonly writer: RecordWriter,
-    private readonly redactor: Redactor,
-    private readonly options: WorkerOutputOptions,
-  ) {
+  constructor(link: RunLink, writer: RecordWriter, redactor: Redactor, options: WorkerOutputOptions) {
+    this.#link = link;
+    this.#writer = writer;
+    this.#redactor = redactor;
+    this.#options = options;
+
     this.#text = new RecordText(writer, true, redactor, options.names);
     const { failedAlike } = options;
     this.#alike =
@@ -59,18 +64,18 @@ export class WorkerOutput implements Output {
   }
 
   partialRows(): PartialRows {
-    return this.#text.partialRows(this.options.spillFiles.newText());
+    return this.#text.partialRows(this.#options.spillFiles.newText());
   }
 
   put(item: Item, outcome: Outcome): Outcome {
     const { unit, index } = item as UnitItem;
-    const checked = checkRows(outcome, this.writer);
+    const checked = checkRows(outcome, this.#writer);
     const failure = 'failure' in checked ? checked.failure : undefined;
     this.#alike?.finished(failure);
     this.#ended++;
-    if (failure) this.#held.push([unit, index, failureForm(failure, item.fields, this.redactor)]);
+    if (failure) this.#held.push([unit, index, failureForm(failure, item.fields, this.#redactor)]);
     // Also releases the failures if every record received so far has a result, because there might not be any more records.
-    if (!this.#alike || this.#alike.isDecided || this.#ended === this.options.added()) this.#release();
+    if (!this.#alike || this.#alike.isDecided || this.#ended === this.#options.added()) this.#release();
     if ('failure' in checked) return checked;
     const result = 'rows' in checked && checked.rows.length <= fewRows ? this.#text.renderedRows(checked.rows) : checked;
     if ('rendered' in result && result.rendered.text.length <= maxPiece)
@@ -88,7 +93,7 @@ export class WorkerOutput implements Output {
     this.#coming = [];
     await Promise.all(coming);
     this.waiting = 0;
-    await this.link.flush();
+    await this.#link.flush();
   }
 
   async end(): Promise<void> {
@@ -98,7 +103,7 @@ export class WorkerOutput implements Output {
 
   /** Sends the failures that were held back, unless the worker has left the run because of them. */
   #release(): void {
-    if (!this.#isUnable) for (const form of this.#held) this.link.result(form);
+    if (!this.#isUnable) for (const form of this.#held) this.#link.result(form);
     this.#held = [];
   }
 
@@ -109,9 +114,9 @@ export class WorkerOutput implements Output {
       text += more;
       while (text.length > maxPiece) {
         const end = pieceEnd(text);
-        this.link.result([unit, index, { at: pieces++, text: text.slice(0, end) }]);
+        this.#link.result([unit, index, { at: pieces++, text: text.slice(0, end) }]);
         text = text.slice(end);
-        await this.link.flush();
+        await this.#link.flush();
       }
     }
     const form = [unit, index, rows.rows, text] as const;
@@ -121,7 +126,7 @@ export class WorkerOutput implements Output {
 
   #add(form: readonly [unit: number, index: number, rows: number, text: string, pieces?: number]): void {
     this.waiting += form[3].length;
-    this.link.result(form);
+    this.#link.result(form);
   }
 }
 

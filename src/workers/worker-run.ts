@@ -76,6 +76,8 @@ export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing
 
 /** One worker's part of a run. Sends records through the nodes, and reports their results to the run. */
 export class WorkerRun {
+  readonly #parts: WorkerRunParts;
+
   /** Resolves when the results of all started records have been reported, and everything is closed. */
   readonly ended: Promise<void>;
   readonly #input = new WorkerInput();
@@ -87,10 +89,9 @@ export class WorkerRun {
   /** True if this worker is leaving the run, while the run continues in other workers. */
   #isLeaving = false;
 
-  constructor(
-    prepared: PreparedRun,
-    private readonly parts: WorkerRunParts,
-  ) {
+  constructor(prepared: PreparedRun, parts: WorkerRunParts) {
+    this.#parts = parts;
+
     this.ended = this.#pass(prepared);
   }
 
@@ -120,7 +121,7 @@ export class WorkerRun {
   }
 
   #giveUp(reason: StopReason): void {
-    const { unanswered, failedAlike } = this.parts;
+    const { unanswered, failedAlike } = this.#parts;
     // On the machine of the run, a step that can only fail is a reason for the whole run, even if other servers respond.
     if (reason.step && !failedAlike) this.close({ phase: 'finishing', reason });
     else if (reason.ending === 'same-failure') failedAlike?.(reason);
@@ -128,7 +129,7 @@ export class WorkerRun {
   }
 
   async #pass({ manifest, plan, credentials, messages, release }: PreparedRun): Promise<void> {
-    const { link, clock, gates, failedAlike, mayBegin } = this.parts;
+    const { link, clock, gates, failedAlike, mayBegin } = this.#parts;
     const { redactor, warn } = messages;
     const { env, cacert, files, flow, run, format, columns, csvSafe, hasTextCells, isLimited } = manifest;
     const how = { cacert, environment: process.env, warn };
@@ -142,7 +143,7 @@ export class WorkerRun {
       ...{ run, credentials, redactor, allowHttp, cacert, ledger, env, routes, certified, answers },
       files: { folder: undefined, ...files, names: link.saveNames },
       report: (event) => {
-        this.parts.event?.(event);
+        this.#parts.event?.(event);
         if (isOfWorker(event)) link.add({ kind: 'event', event });
       },
       warn,
@@ -188,7 +189,7 @@ export class WorkerRun {
   async #openAnswers({ answers }: Manifest, { redactor, warn }: Messages): Promise<KeptAnswers | undefined> {
     if (!answers) return undefined;
     const { KeptAnswers } = await import('../http/answers/kept-answers.ts');
-    return new KeptAnswers({ ...answers, isShared: true, redactor, wallNow: this.parts.clock.wallNow, warn });
+    return new KeptAnswers({ ...answers, isShared: true, redactor, wallNow: this.#parts.clock.wallNow, warn });
   }
 }
 

@@ -11,17 +11,21 @@ import type { Children } from './processes/children.ts';
 
 /** Opens the workers of one run, in child processes or over a queue. Loads the code for them only if the run's options ask for workers. */
 export class WorkersOfRun implements WorkerOpener {
+  readonly #shared: { readonly queue?: OpenQueue; readonly children?: Children };
+
   #queue: OpenQueue | undefined;
 
   /** A run opens its own queue or child processes for those that are undefined. */
-  constructor(private readonly shared: { readonly queue?: OpenQueue; readonly children?: Children } = {}) {}
+  constructor(shared: { readonly queue?: OpenQueue; readonly children?: Children } = {}) {
+    this.#shared = shared;
+  }
 
   async prepare({ plan, options }: Pick<RunRequest, 'plan' | 'options'>, messages: Messages): Promise<void> {
     refuseWorkers(plan, options);
     const { queue } = options;
     if (queue === undefined) return;
     const { openQueue } = await import('./open-queue.ts');
-    this.#queue = this.shared.queue ?? (await openQueue({ ...options, queue }, messages));
+    this.#queue = this.#shared.queue ?? (await openQueue({ ...options, queue }, messages));
   }
 
   async open(run: OpenRun, { attempt, warn, waiting }: WorkerFollower): Promise<Workers | undefined> {
@@ -35,11 +39,11 @@ export class WorkersOfRun implements WorkerOpener {
     const { openWorkers } = await import('./open-workers.ts');
     const isPublic = asksPublicServer(run.request.plan);
     if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
-    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn }, this.shared.children);
+    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn }, this.#shared.children);
   }
 
   async close(): Promise<void> {
-    if (this.#queue !== this.shared.queue) await this.#queue?.close();
+    if (this.#queue !== this.#shared.queue) await this.#queue?.close();
   }
 }
 

@@ -41,14 +41,19 @@ interface Receiver extends NoticeTarget {
 
 /** Tells others how a run has ended. What cannot be told is a warning, and never changes how the command ends. */
 export class Notices {
+  readonly #receivers: readonly Receiver[];
+  readonly #conditions: GivenRunOptions['notifyIf'];
+  readonly #transport: Transport;
+  readonly #terminal: Terminal;
+
   #isSent = false;
 
-  private constructor(
-    private readonly receivers: readonly Receiver[],
-    private readonly conditions: GivenRunOptions['notifyIf'],
-    private readonly transport: Transport,
-    private readonly terminal: Terminal,
-  ) {}
+  private constructor(receivers: readonly Receiver[], conditions: GivenRunOptions['notifyIf'], transport: Transport, terminal: Terminal) {
+    this.#receivers = receivers;
+    this.#conditions = conditions;
+    this.#transport = transport;
+    this.#terminal = terminal;
+  }
 
   /** Undefined if nobody is told. Throws an AutomateError (`usage`) if AUTOMATE_NOTIFY is not valid. */
   static async open(options: NoticeOptions, terminal: Terminal): Promise<Notices | undefined> {
@@ -68,7 +73,7 @@ export class Notices {
   }
 
   get isEmpty(): boolean {
-    return this.receivers.length === 0;
+    return this.#receivers.length === 0;
   }
 
   async send(run: RunNotice): Promise<void> {
@@ -82,14 +87,14 @@ export class Notices {
       failed: view?.counts.failed,
       isPilot: view?.endingCode === 'pilot',
     };
-    const isDue = (this.conditions ?? usualConditions).some((condition) => condition(ended));
-    const due = this.receivers.filter(({ kind }) => isDue || kind === 'ping');
+    const isDue = (this.#conditions ?? usualConditions).some((condition) => condition(ended));
+    const due = this.#receivers.filter(({ kind }) => isDue || kind === 'ping');
     await Promise.all(due.map((receiver) => this.#tell(receiver, this.#requestOf(receiver, run))));
   }
 
   async test(): Promise<boolean> {
     const text = `a test message of automate on ${hostname()}`;
-    const sent = this.receivers.map((receiver) => {
+    const sent = this.#receivers.map((receiver) => {
       const body = receiver.kind === 'slack' ? { text } : { state: 'test', machine: hostname() };
       return this.#tell(
         receiver,
@@ -105,7 +110,7 @@ export class Notices {
     if (receiver.kind === 'ping')
       return { method: 'GET', headers: {}, path: run.exitCode === exitCodes.success ? receiver.path : failPath(receiver.path) };
     const body = receiver.kind === 'slack' ? JSON.stringify({ text: noticeText(run) }) : noticeJson(run);
-    return jsonRequest(receiver, this.terminal.redactor.text(body));
+    return jsonRequest(receiver, this.#terminal.redactor.text(body));
   }
 
   async #tell({ kind, credential, origin }: Receiver, request: SentNotice): Promise<boolean> {
@@ -115,7 +120,7 @@ export class Notices {
       if (attempt > 1) await sleepUntil(now() + pauseMs);
       const limits = { timeoutMs: attemptMs, deadlineMs: now() + attemptMs, maxBodyBytes: maxAnswerBytes };
       try {
-        const { status } = await this.transport.send({ ...request, ...limits, origin });
+        const { status } = await this.#transport.send({ ...request, ...limits, origin });
         if (status >= 200 && status <= 299) return true;
         problem = `the server answered ${status}`;
       } catch (error) {
@@ -123,7 +128,7 @@ export class Notices {
         problem = error.message.split('\n')[0] as string;
       }
     }
-    this.terminal.warn(`the notice ${kind}:${credential} was not sent: ${problem}`);
+    this.#terminal.warn(`the notice ${kind}:${credential} was not sent: ${problem}`);
     return false;
   }
 }

@@ -42,22 +42,26 @@ const settledMs = { rate: 1000, left: 3000 };
 
 /** Returns the text of the progress line, such as `200/500 (40 %) · 12/s · 25 s left · 8 failed`. @internal */
 export class ProgressLine {
+  readonly #facts: ProgressFacts;
+
   readonly #rate: RecentRate;
   readonly #startedMs: number;
 
-  constructor(private readonly facts: ProgressFacts) {
+  constructor(facts: ProgressFacts) {
+    this.#facts = facts;
+
     this.#startedMs = facts.now();
     this.#rate = new RecentRate(this.#startedMs);
   }
 
   /** `width` is in characters; unlimited by default. */
   text(width = Number.POSITIVE_INFINITY): string {
-    const { tally, done, before, pauses, credits, now } = this.facts;
+    const { tally, done, before, pauses, credits, now } = this.#facts;
     const pause = pauses.current();
     const rate = this.#rate.at(now(), done());
     const left = this.#leftMs();
-    const workers = this.facts.workers?.();
-    const atOnce = this.facts.concurrency?.();
+    const workers = this.#facts.workers?.();
+    const atOnce = this.#facts.concurrency?.();
     const parts: LinePart[] = [
       { text: this.#doneText(), rank: 0 },
       ...(rate === undefined ? [] : [{ text: rate, rank: 4 }]),
@@ -73,7 +77,7 @@ export class ProgressLine {
   }
 
   #doneText(): string {
-    const { done, before, total, share } = this.facts;
+    const { done, before, total, share } = this.#facts;
     const finished = before.read + done();
     const all = total();
     if (all !== undefined) return `${formatCount(finished)}/${formatCount(all)} (${percent(all === 0 ? 1 : finished / all)})`;
@@ -82,7 +86,7 @@ export class ProgressLine {
   }
 
   #leftMs(): number | undefined {
-    const { share, now } = this.facts;
+    const { share, now } = this.#facts;
     const ms = now() - this.#startedMs;
     const { ofPart } = share() ?? { ofPart: 0 };
     return ofPart <= 0.001 || ms < settledMs.left ? undefined : (ms * (1 - ofPart)) / ofPart;

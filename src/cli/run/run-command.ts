@@ -123,18 +123,21 @@ async function showOne(
 }
 
 class Follower {
+  readonly #written: WrittenRun;
+  readonly #terminal: Terminal;
+
   #progress: ProgressShow | undefined;
   #summary: ((result: RunResult) => string) | undefined;
 
-  constructor(
-    private readonly written: WrittenRun,
-    private readonly terminal: Terminal,
-  ) {}
+  constructor(written: WrittenRun, terminal: Terminal) {
+    this.#written = written;
+    this.#terminal = terminal;
+  }
 
   surroundings({ plan, flow, options }: RunRequest, { findings, isLater = false }: PartOfRun): RunSurroundings {
-    const { quiet = false, verbose = false } = this.written.options;
+    const { quiet = false, verbose = false } = this.#written.options;
     const isTold = quiet || isLater;
-    const terminal = this.terminal;
+    const terminal = this.#terminal;
     const { say } = terminal;
     return {
       messages: terminal,
@@ -174,16 +177,16 @@ class Follower {
     // The findings of a pilot are printed before it asks.
     const isShown = result.ending === 'pilot' && error === undefined;
     const text = earlier ? this.#alreadyComplete(earlier, request) : isShown ? '' : (this.#summary?.(result) ?? '');
-    if (text !== '') this.terminal.say(text);
+    if (text !== '') this.#terminal.say(text);
     if (error === undefined) return exitCode;
     if (!(error instanceof AutomateError) || (error.code !== 'input-broken' && error.code !== 'output-broken')) throw error;
-    throw new AutomateError(error.kind, messageInRun(error, this.written), { cause: error });
+    throw new AutomateError(error.kind, messageInRun(error, this.#written), { cause: error });
   }
 
   /** With --quiet, the text is empty unless records failed. */
   #alreadyComplete({ counts }: CompleteRun, { files }: RunRequest): string {
-    if (this.written.options.quiet && counts.failed === 0) return '';
-    return alreadyCompleteText(this.written, files, counts);
+    if (this.#written.options.quiet && counts.failed === 0) return '';
+    return alreadyCompleteText(this.#written, files, counts);
   }
 
   stop(): void {

@@ -37,15 +37,19 @@ class Waiting {
 
 /** While another key waits, a key uses at most three quarters of the slots. A free slot goes to the waiting key that uses the fewest. */
 export class RequestSlots {
+  readonly #options: SlotLimits;
+
   readonly #taken = new Map<string, number>();
   #waiting: Waiting[] = [];
   #count = 0;
 
-  constructor(private readonly options: SlotLimits) {}
+  constructor(options: SlotLimits) {
+    this.#options = options;
+  }
 
   /** Throws a Problem if the request gets no slot. Rethrows errors of `work`. */
   async within<Result>(request: PlaceRequest, work: () => Promise<Result>): Promise<Result> {
-    if (this.#count >= this.options.max || this.#waiting.length > 0) await this.#wait(request);
+    if (this.#count >= this.#options.max || this.#waiting.length > 0) await this.#wait(request);
     else this.#take(request.owner);
     try {
       return await work();
@@ -56,7 +60,7 @@ export class RequestSlots {
 
   /** Waits until a slot is free. Throws a Problem if the request is not allowed to wait for one. */
   async #wait({ owner, gone, waitMs }: PlaceRequest): Promise<void> {
-    const { max, maxWaiting, refusesLargest, full } = this.options;
+    const { max, maxWaiting, refusesLargest, full } = this.#options;
     const isLargest = refusesLargest && (this.#taken.get(owner) ?? 0) >= max * largestShare;
     const isFull = this.#waiting.length >= maxWaiting && this.#waiting.some((one) => one.owner === owner);
     if (isLargest || isFull || gone.aborted) throw full();
@@ -86,7 +90,7 @@ export class RequestSlots {
     else this.#taken.delete(owner);
     const taken = ({ owner: one }: Waiting) => this.#taken.get(one) ?? 0;
     const [next] = [...this.#waiting].sort((one, other) => taken(one) - taken(other));
-    if (!next || this.#count >= this.options.max) return;
+    if (!next || this.#count >= this.#options.max) return;
     this.#waiting = this.#waiting.filter((one) => one !== next);
     this.#take(next.owner);
     next.enter();

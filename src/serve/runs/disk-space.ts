@@ -15,6 +15,10 @@ const tolerance = 0.05;
 
 /** Limits the disk space for everything that the server stores for its clients. */
 export class DiskSpace {
+  readonly #max: number;
+  readonly #answers: () => number;
+  readonly #freed: (fits: (stored: number) => boolean) => Promise<number>;
+
   /** Size in bytes of the stored runs when it was last determined. */
   stored = 0;
   #reserved = 0;
@@ -24,11 +28,11 @@ export class DiskSpace {
    * `answers` returns the size in bytes of the stored responses. `freed` determines the size of the runs, deletes ended runs until the rest
    * fits, and returns the size of the rest.
    */
-  constructor(
-    private readonly max: number,
-    private readonly answers: () => number,
-    private readonly freed: (fits: (stored: number) => boolean) => Promise<number>,
-  ) {}
+  constructor(max: number, answers: () => number, freed: (fits: (stored: number) => boolean) => Promise<number>) {
+    this.#max = max;
+    this.#answers = answers;
+    this.#freed = freed;
+  }
 
   /** `looksUp` first determines the current size of the runs. Rejects with a Problem (`disk-full`). */
   async reserve(bytes: number, looksUp: boolean): Promise<Reservation> {
@@ -58,7 +62,7 @@ export class DiskSpace {
     if (makesRoom && !this.#fits(this.stored, bytes)) await this.#inTurn(() => this.#lookUp(bytes));
     this.stored += bytes;
     if (this.#fits(this.stored, 0)) return 'fits';
-    return this.#fits(this.stored, -tolerance * this.max) ? 'full' : 'over';
+    return this.#fits(this.stored, -tolerance * this.#max) ? 'full' : 'over';
   }
 
   free(bytes: number): void {
@@ -80,11 +84,11 @@ export class DiskSpace {
   }
 
   async #lookUp(bytes: number): Promise<void> {
-    this.stored = await this.freed((stored) => this.#fits(stored, bytes));
+    this.stored = await this.#freed((stored) => this.#fits(stored, bytes));
   }
 
   #fits(stored: number, more: number): boolean {
-    return stored + this.#reserved + this.answers() + more <= this.max;
+    return stored + this.#reserved + this.#answers() + more <= this.#max;
   }
 }
 
@@ -93,14 +97,17 @@ delete runs that are no longer needed, or start the server with a larger --max-d
 
 /** The disk space of a part of a run. It counts what the run writes, and ends the run when the space of all runs is used up. */
 export class RunSpace implements OutputSpace {
+  readonly #disk: DiskSpace;
+  readonly #full: () => void;
+
   readonly #used: Record<SpaceUse, number> = { output: 0, temporary: 0, unfinished: 0, saved: 0 };
   #isFull = false;
 
   /** `full` is called once, when there is no space left. */
-  constructor(
-    private readonly disk: DiskSpace,
-    private readonly full: () => void,
-  ) {}
+  constructor(disk: DiskSpace, full: () => void) {
+    this.#disk = disk;
+    this.#full = full;
+  }
 
   /** Size in bytes of the files that this part of the run has saved, in the folder for files. */
   get saved(): number {
@@ -113,12 +120,12 @@ export class RunSpace implements OutputSpace {
   }
 
   async take(bytes: number, use: SpaceUse): Promise<void> {
-    const room = await this.disk.take(bytes, !this.#isFull);
+    const room = await this.#disk.take(bytes, !this.#isFull);
     this.#used[use] += bytes;
     if (room === 'fits') return;
     if (!this.#isFull) {
       this.#isFull = true;
-      this.full();
+      this.#full();
     }
     // Everything else is written even now: a resumed run would send the requests for it again. But a record may have any number of pages.
     if (room === 'over' && use === 'unfinished') throw new Unfinished();
@@ -126,6 +133,6 @@ export class RunSpace implements OutputSpace {
 
   free(bytes: number): void {
     this.#used.temporary -= bytes;
-    this.disk.free(bytes);
+    this.#disk.free(bytes);
   }
 }

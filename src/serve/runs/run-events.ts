@@ -19,6 +19,8 @@ const skippedIds = 1e9;
 
 /** State changes, the first failures and the end are saved in a file, so that they survive a restart of the server. */
 export class RunEvents {
+  readonly #path: string;
+
   /** The saved events. Undefined if they are only in the file, so that an ended run needs no memory for them. */
   #kept: RunEvent[] | undefined;
   readonly #listeners = new Set<Listener>();
@@ -28,14 +30,16 @@ export class RunEvents {
   /** False if an event could not be written to the file. */
   #isWritten = true;
 
-  constructor(private readonly path: string) {}
+  constructor(path: string) {
+    this.#path = path;
+  }
 
   get #saved(): readonly RunEvent[] {
     return this.#kept ?? this.#read();
   }
 
   #read(): RunEvent[] {
-    const text = orUndefined(() => readFileSync(this.path, 'utf8')) ?? '';
+    const text = orUndefined(() => readFileSync(this.#path, 'utf8')) ?? '';
     const lines = text.split('\n').slice(0, -1);
     return lines.flatMap((line) => orUndefined(() => JSON.parse(line) as RunEvent) ?? []);
   }
@@ -98,7 +102,7 @@ export class RunEvents {
     this.#kept ??= this.#read();
     this.#kept.push(saved);
     // If the disk is full, the event is still sent. It will be missing only after a restart.
-    const isWritten = orUndefined(() => appendFileSync(this.path, `${JSON.stringify(saved)}\n`, { mode: 0o600 }) ?? true);
+    const isWritten = orUndefined(() => appendFileSync(this.#path, `${JSON.stringify(saved)}\n`, { mode: 0o600 }) ?? true);
     this.#isWritten &&= isWritten ?? false;
     this.#send(saved);
     if (event === 'end' && this.#isWritten) this.#kept = undefined;

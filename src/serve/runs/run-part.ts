@@ -38,6 +38,11 @@ const graceMs = 10_000;
 
 /** A part of a run that has not ended. It lasts from the start or the resumption of the run. */
 export class RunPart {
+  readonly #stored: StoredRun;
+  readonly #folder: RunFolder;
+  readonly #shared: SharedParts;
+  readonly #events: RunEvents;
+
   readonly #messages = createMessages();
   #run: OpenRun | undefined;
   #handle: RunHandle | undefined;
@@ -47,12 +52,17 @@ export class RunPart {
   #hasWorkers = false;
 
   constructor(
-    private readonly stored: StoredRun,
-    private readonly folder: RunFolder,
-    private readonly shared: SharedParts,
-    private readonly events: RunEvents,
+    stored: StoredRun,
+    folder: RunFolder,
+    shared: SharedParts,
+    events: RunEvents,
     readonly space: RunSpace,
-  ) {}
+  ) {
+    this.#stored = stored;
+    this.#folder = folder;
+    this.#shared = shared;
+    this.#events = events;
+  }
 
   /** Processes the records until the run ends or is stopped. */
   async run(): Promise<EndedPart> {
@@ -61,7 +71,7 @@ export class RunPart {
       result.error instanceof AutomateError && result.error.code === 'nothing-to-resume' ? this.#published() : this.#ended(result);
     // If the disk is full, only the data of the run's report on the web page is lost.
     const view = this.view();
-    if (view) await writeFile(this.folder.view, JSON.stringify(view)).catch(() => undefined);
+    if (view) await writeFile(this.#folder.view, JSON.stringify(view)).catch(() => undefined);
     return ended;
   }
 
@@ -86,7 +96,7 @@ export class RunPart {
   }
 
   counts(): StoredRun['counts'] {
-    if (!this.#run) return this.stored.counts;
+    if (!this.#run) return this.#stored.counts;
     const { written, failed, filtered, waiting } = countsOf(this.#run);
     const read = doneOf({ written, failed, filtered });
     const { rows } = this.#run.output.saved();
@@ -100,7 +110,7 @@ export class RunPart {
 
   /** The totals at the checkpoint from which this part continues, plus the totals of this part. */
   totals(): Totals {
-    if (!this.#run) return this.stored.totals;
+    if (!this.#run) return this.#stored.totals;
     const { progress, session, claim } = this.#run;
     const { retries, failures, hits } = progress.tally;
     return sumOfTotals(totalsAt(claim.from), {
@@ -139,7 +149,7 @@ export class RunPart {
       const request = await this.#request();
       // If the space is used up already, the run ends before it sends anything.
       await this.space.take(0, 'output');
-      const { metrics } = this.shared;
+      const { metrics } = this.#shared;
       const handle = metrics ? metrics.run(request, this.#surroundings()) : runFlow(request, this.#surroundings());
       this.#handle = handle;
       if (this.#stop) handle.stop(this.#stop);
@@ -151,11 +161,11 @@ export class RunPart {
   }
 
   async #request(): Promise<RunRequest> {
-    const { options: asked, inputFormat: format, format: outFormat, parts } = this.stored;
-    const { allowHttp, cacert, env, files, reserved, workers } = this.shared;
-    const folder = this.folder;
+    const { options: asked, inputFormat: format, format: outFormat, parts } = this.#stored;
+    const { allowHttp, cacert, env, files, reserved, workers } = this.#shared;
+    const folder = this.#folder;
     const { flow, summary, report } = folder;
-    const plan = await storedPlan(this.stored, folder, this.shared);
+    const plan = await storedPlan(this.#stored, folder, this.#shared);
     const places = workers?.optionsFor(plan) ?? {};
     this.#hasWorkers = Object.keys(places).length > 0;
     const options = {
@@ -173,7 +183,7 @@ export class RunPart {
       files,
     };
     return {
-      id: this.stored.id,
+      id: this.#stored.id,
       flow,
       plan,
       options,
@@ -185,14 +195,14 @@ export class RunPart {
   }
 
   #surroundings(): RunSurroundings {
-    const { gates, workers, routes } = this.shared;
+    const { gates, workers, routes } = this.#shared;
     return {
       messages: this.#messages,
       gates,
       workers: workers?.forRun(),
       routes,
       space: this.space,
-      key: payingNow(payerOf(this.stored) ?? undefined, this.shared),
+      key: payingNow(payerOf(this.#stored) ?? undefined, this.#shared),
       event: (event) => this.#report(event),
       started: (run) => {
         this.#run = run;
@@ -203,21 +213,21 @@ export class RunPart {
   #report(event: Event): void {
     if (event.type !== 'record-failed') return;
     const { record, node = null, class: kind, status = null, attempts } = event;
-    this.events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(messageForClient(event)), attempts });
+    this.#events.failed({ record, node, class: kind, status, message: this.#messages.redactor.text(messageForClient(event)), attempts });
   }
 
   #ended({ ending, exitCode, reason, error }: RunResult): EndedPart {
     const figures = { counts: this.#run && this.counts(), totals: this.totals() };
     if (error === undefined)
       return { ending, exitCode, reason: reason ? this.#shown(reason) : null, isResumable: ending !== 'complete', ...figures };
-    if (!(error instanceof AutomateError)) this.shared.say((error as Error).stack ?? String(error));
+    if (!(error instanceof AutomateError)) this.#shared.say((error as Error).stack ?? String(error));
     return { ending: 'failed', exitCode, reason: this.reasonOf(error), isResumable: !isLasting(error), ...figures };
   }
 
   /** The result of a run that was complete when the server crashed. Its journal no longer exists, but its output and its summary do. */
   async #published(): Promise<EndedPart> {
-    const { counts, totals: before } = this.stored;
-    const text = await readFile(this.folder.summary, 'utf8').catch(() => '');
+    const { counts, totals: before } = this.#stored;
+    const text = await readFile(this.#folder.summary, 'utf8').catch(() => '');
     // In the summary, the totals cover only the last part of the run, but the counts cover the whole run.
     const found = orUndefined(() => JSON.parse(text) as Totals & { readonly whole: Record<string, unknown>; output_records?: number });
     const { whole, output_records: rows, ...last } = found ?? { ...noTotals, whole: {} };
@@ -236,8 +246,8 @@ export class RunPart {
   }
 
   #shown(reason: CodedMessage): string {
-    const message = messageForClient(reason).replaceAll(`${this.folder.path}/`, '');
-    const { flows } = this.shared;
+    const message = messageForClient(reason).replaceAll(`${this.#folder.path}/`, '');
+    const { flows } = this.#shared;
     return flows === undefined ? message : message.replaceAll(`${flows}/`, '');
   }
 }

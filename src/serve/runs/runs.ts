@@ -43,6 +43,11 @@ interface RunListener {
 }
 
 export class Runs {
+  readonly #path: string;
+  readonly #shared: SharedParts;
+  readonly #limits: RunLimits;
+  readonly #listener: RunListener;
+
   /** Limits the disk space for runs and everything else that is stored for clients. */
   readonly space: DiskSpace;
   readonly #runs = new Map<string, ServedRun>();
@@ -52,12 +57,12 @@ export class Runs {
   #mayStart = false;
   #isStopping = false;
 
-  constructor(
-    private readonly path: string,
-    private readonly shared: SharedParts,
-    private readonly limits: RunLimits,
-    private readonly listener: RunListener,
-  ) {
+  constructor(path: string, shared: SharedParts, limits: RunLimits, listener: RunListener) {
+    this.#path = path;
+    this.#shared = shared;
+    this.#limits = limits;
+    this.#listener = listener;
+
     this.space = new DiskSpace(
       limits.maxDisk,
       () => listener.answerBytes(),
@@ -70,13 +75,13 @@ export class Runs {
    * `start`. If `resumes` is false, runs that a crash interrupted wait until a user resumes them.
    */
   async open(resumes: boolean): Promise<void> {
-    for (const stored of await readRuns(this.path, this.shared.say)) {
-      const run = new ServedRun(stored, new RunFolder(this.path, stored.id));
+    for (const stored of await readRuns(this.#path, this.#shared.say)) {
+      const run = new ServedRun(stored, new RunFolder(this.#path, stored.id));
       this.#runs.set(stored.id, run);
       // A crash may have left files that no part of the run could count.
       if (run.isOpen) stored.saved = Math.max(stored.saved ?? 0, await savedSoFar(run.folder.output(stored.format)));
       if (run.isOpen) this.#takeUp(run, resumes, await figuresOnDisk(run.folder, stored));
-      else this.listener.ended(run);
+      else this.#listener.ended(run);
     }
     // The runs that continue must count everything that is already on the disk.
     this.space.stored = await this.#freed(() => true);
@@ -104,7 +109,7 @@ export class Runs {
     this.#refuseFull(key?.id ?? '');
     const space = await this.space.reserve(bytes, true);
     const id = newRunId();
-    return { id, folder: new RunFolder(this.path, id), space };
+    return { id, folder: new RunFolder(this.#path, id), space };
   }
 
   /** Throws a Problem (`queue-full`) if too many runs wait, or an AutomateError (`output`) if the run cannot be stored. */
@@ -137,7 +142,7 @@ export class Runs {
     } else if (state === 'running') run.stop(stoppedText);
     else if (isWaiting) run.stored.isWaiting = false;
     else return false;
-    await run.saved.catch((error: Error) => this.shared.say(`${run.id}: ${error.message}`));
+    await run.saved.catch((error: Error) => this.#shared.say(`${run.id}: ${error.message}`));
     return true;
   }
 
@@ -152,7 +157,7 @@ export class Runs {
   async resume(run: ServedRun, caller: Caller, isCharged: boolean): Promise<void> {
     refuseNotResumable(run);
     if (this.#isStopping) throw stopping();
-    const payer = await nextPayer(run, caller, isCharged, this.shared);
+    const payer = await nextPayer(run, caller, isCharged, this.#shared);
     if (run.stored.ending === 'disk-full') (await this.space.reserve(0, true)).release();
     // Checks again, because another request might have resumed the run in the meantime.
     refuseNotResumable(run);
@@ -210,11 +215,11 @@ export class Runs {
   }
 
   async deleteOld(): Promise<void> {
-    const before = Date.now() - this.limits.keepMs;
+    const before = Date.now() - this.#limits.keepMs;
     for (const run of this.#runs.values()) {
       const { endedAt } = run.stored;
       if (run.isOpen || endedAt === null || Date.parse(endedAt) >= before) continue;
-      await this.delete(run).catch((error: Error) => this.shared.say(`${run.id}: ${error.message}`));
+      await this.delete(run).catch((error: Error) => this.#shared.say(`${run.id}: ${error.message}`));
     }
   }
 
@@ -270,13 +275,13 @@ export class Runs {
   }
 
   #ended(run: ServedRun, work: WorkOfRun): void {
-    this.listener.paid(run.stored, work);
-    if (!run.isOpen) this.listener.ended(run);
+    this.#listener.paid(run.stored, work);
+    if (!run.isOpen) this.#listener.ended(run);
   }
 
   /** Throws a Problem (`queue-full`). `owner` is the id of an API key; empty for the web page. */
   #refuseFull(owner: string): void {
-    const { maxRuns, maxQueue } = this.limits;
+    const { maxRuns, maxQueue } = this.#limits;
     const places = maxQueue + Math.max(0, maxRuns - this.#underWay.size);
     if (this.#queue.length + this.#arriving.size < places) return;
     // Every API key may have one waiting run, so that one key cannot block the others.
@@ -291,11 +296,11 @@ export class Runs {
   }
 
   #startNext(): void {
-    while (this.#mayStart && !this.#isStopping && this.#underWay.size < this.limits.maxRuns) {
+    while (this.#mayStart && !this.#isStopping && this.#underWay.size < this.#limits.maxRuns) {
       const run = this.#queue.next((owner) => [...this.#underWay].filter((one) => ownerOfRun(one) === owner).length);
       if (!run) return;
       this.#underWay.add(run);
-      run.start(this.shared, this.space, (work) => {
+      run.start(this.#shared, this.space, (work) => {
         this.#underWay.delete(run);
         this.#ended(run, work);
         this.#startNext();

@@ -28,10 +28,14 @@ const maxUnderWay = 8;
 
 /** Undelivered messages are stored in the database, and are sent after a restart. */
 export class Deliveries {
+  readonly #tools: DeliveryTools;
+
   readonly #underWay = new Map<string, Promise<void>>();
   #isAborted = false;
 
-  constructor(private readonly tools: DeliveryTools) {}
+  constructor(tools: DeliveryTools) {
+    this.#tools = tools;
+  }
 
   /** Adds a message for each webhook that subscribes to the flow. A resumed run gets another message when it ends again. */
   ended(run: ServedRun): void {
@@ -39,7 +43,7 @@ export class Deliveries {
   }
 
   #addMessages({ id, stored }: ServedRun): void {
-    const { store } = this.tools;
+    const { store } = this.#tools;
     const { endedAt, flow, state, ending, counts, totals } = stored;
     if (endedAt === null) return;
     const data = { run: id, flow, state, ending, counts, credits: totals.credits };
@@ -56,7 +60,7 @@ export class Deliveries {
 
   #sendDue(): void {
     if (this.#underWay.size >= maxUnderWay) return;
-    for (const delivery of this.tools.store.due()) {
+    for (const delivery of this.#tools.store.due()) {
       const { name } = delivery.webhook;
       if (this.#underWay.has(name) || this.#underWay.size >= maxUnderWay) continue;
       this.#underWay.set(
@@ -76,7 +80,7 @@ export class Deliveries {
   }
 
   async #deliver(delivery: Delivery): Promise<void> {
-    const { store, send, say } = this.tools;
+    const { store, send, say } = this.#tools;
     const { webhook, attempts } = delivery;
     const receipt = await send(webhook, delivery).catch((error: Error): Receipt => ({ problem: error.message.split('\n')[0] as string }));
     if (this.#isAborted) return;
@@ -96,12 +100,12 @@ export class Deliveries {
     try {
       act();
     } catch (error) {
-      this.tools.say((error as Error).message);
+      this.#tools.say((error as Error).message);
     }
   }
 
   #after(waitMs: number): number {
-    return Math.ceil(this.tools.wallNow() + waitMs * (1 + jitter * this.tools.random()));
+    return Math.ceil(this.#tools.wallNow() + waitMs * (1 + jitter * this.#tools.random()));
   }
 }
 

@@ -26,12 +26,16 @@ const livelyMs = 1000;
 
 /** A fixed number of child processes that act as workers. Several runs can share them, each with a separate channel to every process. */
 export class Children {
+  readonly #options: ChildrenOptions;
+
   readonly count: number;
   readonly #processes: Child[];
   #lastChannel = processChannel;
   #isClosed = false;
 
-  constructor(private readonly options: ChildrenOptions) {
+  constructor(options: ChildrenOptions) {
+    this.#options = options;
+
     this.count = options.children;
     this.#processes = Array.from({ length: options.children }, (_, at) => this.#start(at));
   }
@@ -44,7 +48,7 @@ export class Children {
 
   /** For this process's own calls. Reserves request starts, and pauses the gate for all processes. */
   permitsOf(gate: string): Permits {
-    const { starts } = this.options;
+    const { starts } = this.#options;
     return {
       reserve: async (intervalMs, count) => starts.reserve(gate, this, intervalMs, count),
       release: () => starts.release(this, gate),
@@ -59,7 +63,7 @@ export class Children {
   }
 
   #start(at: number): Child {
-    const { command, starts } = this.options;
+    const { command, starts } = this.#options;
     const startedMs = performance.now();
     const take = (message: ToProcess) => {
       if (message.kind === 'pause') return this.#pause(message.gate, message.waitMs, child);
@@ -75,9 +79,9 @@ export class Children {
   }
 
   #pause(gate: string, waitMs: number, by: Child | undefined): void {
-    this.options.starts.pause(gate, waitMs);
+    this.#options.starts.pause(gate, waitMs);
     for (const child of this.#processes) if (child !== by) child.send(processChannel, { kind: 'pause', gate, waitMs });
-    if (by) this.options.paused?.(gate, waitMs);
+    if (by) this.#options.paused?.(gate, waitMs);
   }
 }
 

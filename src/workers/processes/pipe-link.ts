@@ -19,13 +19,14 @@ interface PipeListener {
 }
 
 export class ChildPipe {
+  readonly #pipe: Duplex;
+
   readonly #questions = new Map<number, (value: never) => void>();
   #lastQuestion = 0;
 
-  constructor(
-    private readonly pipe: Duplex,
-    listener: PipeListener,
-  ) {
+  constructor(pipe: Duplex, listener: PipeListener) {
+    this.#pipe = pipe;
+
     // The limit on listeners is removed, because every flush that waits for a full pipe adds a listener for `drain`.
     pipe.setMaxListeners(0);
     onFrames(pipe, (channel, text) => {
@@ -52,8 +53,8 @@ export class ChildPipe {
 
   /** If the pipe is full, returns a promise that resolves when more can be sent. */
   send(channel: number, message: FromWorker | ToProcess): Promise<void> | undefined {
-    if (sendFrame(this.pipe, channel, JSON.stringify(message))) return undefined;
-    return new Promise((resolve) => this.pipe.once('drain', resolve));
+    if (sendFrame(this.#pipe, channel, JSON.stringify(message))) return undefined;
+    return new Promise((resolve) => this.#pipe.once('drain', resolve));
   }
 
   ask<Answer>(channel: number, question: (id: number) => FromWorker | ToProcess): Promise<Answer> {
@@ -65,28 +66,30 @@ export class ChildPipe {
   }
 
   close(): Promise<void> {
-    return new Promise((resolve) => this.pipe.end(resolve));
+    return new Promise((resolve) => this.#pipe.end(resolve));
   }
 }
 
 class PipeLink extends RunLink {
-  constructor(
-    private readonly pipe: ChildPipe,
-    private readonly channel: number,
-  ) {
+  readonly #pipe: ChildPipe;
+  readonly #channel: number;
+
+  constructor(pipe: ChildPipe, channel: number) {
     super();
+    this.#pipe = pipe;
+    this.#channel = channel;
   }
 
   protected deliver(results: Results): Promise<void> | undefined {
-    return this.pipe.send(this.channel, { kind: 'results', ...results });
+    return this.#pipe.send(this.#channel, { kind: 'results', ...results });
   }
 
   protected ask(question: WorkerQuestion): Promise<unknown> {
-    return this.pipe.ask(this.channel, (id) => ({ kind: 'question', id, question }));
+    return this.#pipe.ask(this.#channel, (id) => ({ kind: 'question', id, question }));
   }
 
   /** Tells the run that the child process has sent everything and has finished its work. */
   end(): void {
-    void this.pipe.send(this.channel, { kind: 'ended' });
+    void this.#pipe.send(this.#channel, { kind: 'ended' });
   }
 }

@@ -37,6 +37,8 @@ interface PoolUnit {
 }
 
 export class Pool implements Units {
+  readonly #options: PoolOptions;
+
   /** Maximum number of child processes that worked on the run at the same time. */
   readonly most: number;
   /** Number of child processes that died before their work on the run was done. */
@@ -55,7 +57,9 @@ export class Pool implements Units {
   /** Number of child processes that have died since the last result arrived. */
   #vainLosses = 0;
 
-  constructor(private readonly options: PoolOptions) {
+  constructor(options: PoolOptions) {
+    this.#options = options;
+
     this.#arrivals = new Arrivals(() => options.newText());
     this.most = options.children.count;
     for (let at = 0; at < this.most; at++) this.#start(at);
@@ -110,8 +114,8 @@ export class Pool implements Units {
     for (const child of this.#children) child.end();
   }
 
-  #start(at: number, manifest = this.options.manifest): void {
-    const { children, desk } = this.options;
+  #start(at: number, manifest = this.#options.manifest): void {
+    const { children, desk } = this.#options;
     const channel = children.open(at, (message) => this.#take(child, message));
     const child = new WorkingChild(++this.#lastChild, channel);
     this.#children.add(child);
@@ -125,7 +129,7 @@ export class Pool implements Units {
   }
 
   #take(child: WorkingChild, message: Parameters<ChannelListener>[0]): void {
-    const { desk } = this.options;
+    const { desk } = this.#options;
     if (message.kind === 'question') {
       const { id, question } = message;
       void desk.answer(child.number, question).then((value) => child.channel.send({ kind: 'answer', id, value }), this.#fail);
@@ -166,7 +170,7 @@ export class Pool implements Units {
       if (!child) return;
       const open = this.#waiting.shift() as PoolUnit;
       child.units.add(open);
-      child.sendUnit(open, this.options.hasHeader);
+      child.sendUnit(open, this.#options.hasHeader);
     }
     if (this.#hasEnded) for (const child of this.#children) child.end();
   }
@@ -192,7 +196,7 @@ export class Pool implements Units {
     const hasLeft = child.channel.hasEndedWell && !child.hasEnded && !this.#closing;
     if (hasLeft) {
       this.#waiting.unshift(...left);
-      this.#start(at, { ...this.options.manifest, keepsGoing: true });
+      this.#start(at, { ...this.#options.manifest, keepsGoing: true });
       this.#send();
       return;
     }

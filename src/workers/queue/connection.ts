@@ -58,6 +58,8 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
 
 /** The connections reconnect automatically, and commands wait until then. */
 export class QueueRedis {
+  readonly #url: string;
+
   readonly #others = new Set<Redis>();
   readonly #listeners = new Set<TroubleListener>();
   readonly #beat: NodeJS.Timeout;
@@ -68,8 +70,10 @@ export class QueueRedis {
 
   constructor(
     readonly client: Redis,
-    private readonly url: string,
+    url: string,
   ) {
+    this.#url = url;
+
     client.on('close', () => this.#note({ kind: 'away' }));
     client.on('connect', () => {
       this.#unansweredMs = performance.now();
@@ -113,7 +117,7 @@ export class QueueRedis {
         if (this.#isClosed) return new Promise(() => undefined);
         // If the status is not `ready`, the error comes from the connection and not from the command. For example, a changed password makes
         // all waiting commands fail.
-        if (this.client.status === 'ready' && !isRefusal) throw withRightsText(error as Error, this.url);
+        if (this.client.status === 'ready' && !isRefusal) throw withRightsText(error as Error, this.#url);
         await new Promise((resolve) => setTimeout(resolve, againMs));
       }
     }
@@ -121,7 +125,7 @@ export class QueueRedis {
 
   /** Throws an AutomateError (`credential`) if the reason is that the rights of the Redis user are too few. */
   throwIfDenied(error: Error): void {
-    const told = withRightsText(error, this.url);
+    const told = withRightsText(error, this.#url);
     if (told !== error) throw told;
   }
 

@@ -28,6 +28,10 @@ interface GateCommands {
  * applies until the process releases it, or for a minute after the process has died. While Redis is unreachable, no starts are reserved.
  */
 export class RedisGates {
+  readonly #redis: QueueRedis;
+  readonly #seal: Pick<Seal, 'hash'>;
+  readonly #now: () => number;
+
   readonly #client: Redis & GateCommands;
   readonly #prefix: string;
   readonly #process = randomUUID();
@@ -38,12 +42,11 @@ export class RedisGates {
   #tripMs: number | undefined;
 
   /** `seal` hashes the names of gates, so that the keys in Redis do not reveal them. `now` returns monotonic ms. */
-  constructor(
-    private readonly redis: QueueRedis,
-    queueName: string,
-    private readonly seal: Pick<Seal, 'hash'>,
-    private readonly now: () => number = () => performance.now(),
-  ) {
+  constructor(redis: QueueRedis, queueName: string, seal: Pick<Seal, 'hash'>, now: () => number = () => performance.now()) {
+    this.#redis = redis;
+    this.#seal = seal;
+    this.#now = now;
+
     this.#prefix = queuePrefix(queueName);
     redis.client.defineCommand('reserveStarts', { numberOfKeys: 1, lua: reserveScript });
     redis.client.defineCommand('releaseRate', { numberOfKeys: 1, lua: releaseScript });
@@ -54,13 +57,13 @@ export class RedisGates {
 
   /** Reserves request starts, and pauses the gate for all workers. */
   permitsOf(gate: string): Permits {
-    const hash = this.seal.hash(gate);
+    const hash = this.#seal.hash(gate);
     if (this.#names.size >= maxKnownGates) this.#names.delete(this.#names.keys().next().value as string);
     this.#names.set(hash, gate);
     this.#hearPause(hash);
     return {
       reserve: (intervalMs, count) => this.#reserve(hash, intervalMs, count),
-      release: () => void this.redis.insist(() => this.#client.releaseRate(this.#keyOf(hash), this.#process)),
+      release: () => void this.#redis.insist(() => this.#client.releaseRate(this.#keyOf(hash), this.#process)),
       pause: (waitMs) => void this.#pause(hash, waitMs),
     };
   }
@@ -68,7 +71,7 @@ export class RedisGates {
   /** Includes pauses that began before the connection. Called only once. Throws an AutomateError (`credential`) if Redis forbids it. */
   async onPause(listener: PauseListener): Promise<void> {
     this.#listener = listener;
-    const subscriber = this.redis.duplicate();
+    const subscriber = this.#redis.duplicate();
     // Pauses may have begun while the connection was lost, so they are requested from Redis after each reconnection.
     subscriber.on('ready', () => {
       for (const hash of this.#names.keys()) this.#hearPause(hash);
@@ -77,7 +80,7 @@ export class RedisGates {
       const [hash = '', waitMs = 0] = payload.split(' ');
       this.#heard(hash, Number(waitMs));
     });
-    await this.redis.insist(() => subscriber.subscribe(this.#channel));
+    await this.#redis.insist(() => subscriber.subscribe(this.#channel));
   }
 
   get #channel(): string {
@@ -85,10 +88,10 @@ export class RedisGates {
   }
 
   async #reserve(hash: string, asked: number, count: number): Promise<ReservedStarts> {
-    const sentMs = this.now();
+    const sentMs = this.#now();
     const intervalUs = Math.max(1, Math.round(asked * 1000));
-    const reserved = await this.redis.insist(() => this.#client.reserveStarts(this.#keyOf(hash), intervalUs, count, this.#process));
-    const lateMs = this.#lateness(this.now() - sentMs);
+    const reserved = await this.#redis.insist(() => this.#client.reserveStarts(this.#keyOf(hash), intervalUs, count, this.#process));
+    const lateMs = this.#lateness(this.#now() - sentMs);
     const [reservedCount, inUs, slowestUs] = reserved;
     const intervalMs = slowestUs / 1000;
     // `inMs` counts from the time at which a reply usually arrives. If a reply is late, some of its starts are already in the past, and the
@@ -105,17 +108,18 @@ export class RedisGates {
 
   /** Pauses a gate for all workers. If Redis is unreachable at first, the time until it is reachable is subtracted from the pause. */
   async #pause(hash: string, waitMs: number): Promise<void> {
-    const untilMs = this.now() + waitMs;
-    const { client } = this.redis;
+    const untilMs = this.#now() + waitMs;
+    const { client } = this.#redis;
     if (client.status !== 'ready') await new Promise<void>((resolve) => client.once('ready', resolve));
-    const leftMs = Math.round(untilMs - this.now());
+    const leftMs = Math.round(untilMs - this.#now());
     if (leftMs <= 0) return;
-    await this.redis.insist(() => this.#client.pauseGate(this.#keyOf(hash), this.#channel, leftMs, `${hash} ${leftMs}`));
+    await this.#redis.insist(() => this.#client.pauseGate(this.#keyOf(hash), this.#channel, leftMs, `${hash} ${leftMs}`));
   }
 
   /** If there is a listener, asks Redis how long a gate is still paused and tells the listener. */
   #hearPause(hash: string): void {
-    if (this.#listener) void this.redis.insist(() => this.#client.pauseLeft(this.#keyOf(hash))).then((leftMs) => this.#heard(hash, leftMs));
+    if (this.#listener)
+      void this.#redis.insist(() => this.#client.pauseLeft(this.#keyOf(hash))).then((leftMs) => this.#heard(hash, leftMs));
   }
 
   #heard(hash: string, waitMs: number): void {

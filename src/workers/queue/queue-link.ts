@@ -33,6 +33,8 @@ interface QueueLinkOptions {
 
 /** Messages go through Redis and arrive in the order in which they were sent. */
 export class QueueLink extends RunLink {
+  readonly #options: QueueLinkOptions;
+
   /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
   readonly #nonce = randomBytes(16).toString('base64url');
   readonly #questions = new Map<number, { readonly question: QueueQuestion; resolve(value: unknown): void }>();
@@ -42,12 +44,13 @@ export class QueueLink extends RunLink {
   #joinAgainMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor(private readonly options: QueueLinkOptions) {
+  constructor(options: QueueLinkOptions) {
     super();
+    this.#options = options;
   }
 
   protected deliver({ reports, results }: Results): Promise<void> {
-    const numbers = results.map(([unit, index]) => this.options.numberOf(unit, index) ?? 0);
+    const numbers = results.map(([unit, index]) => this.#options.numberOf(unit, index) ?? 0);
     return this.say({ kind: 'results', reports, results, numbers }, results);
   }
 
@@ -86,7 +89,7 @@ export class QueueLink extends RunLink {
   }
 
   accepts({ gen, nonce }: QueueAnswer): boolean {
-    return gen === this.options.gen && nonce === this.#nonce;
+    return gen === this.#options.gen && nonce === this.#nonce;
   }
 
   answered(id: number, value: unknown): void {
@@ -99,7 +102,7 @@ export class QueueLink extends RunLink {
 
   /** Keeps the order of messages. Resolves once Redis has received the message, or once it is clear that the run no longer exists. */
   say(news: QueueNews, results: readonly ResultForm[] = []): Promise<void> {
-    this.#sending = this.#sending.then(() => this.#send(news, results)).catch((error: unknown) => this.options.failed(error));
+    this.#sending = this.#sending.then(() => this.#send(news, results)).catch((error: unknown) => this.#options.failed(error));
     return this.#sending;
   }
 
@@ -111,7 +114,7 @@ export class QueueLink extends RunLink {
   }
 
   async #send(news: QueueNews, results: readonly ResultForm[]): Promise<void> {
-    const { redis, keys, seal, run, gen, worker, sent } = this.options;
+    const { redis, keys, seal, run, gen, worker, sent } = this.#options;
     const text = JSON.stringify({ ...news, worker, gen, nonce: this.#nonce, seq: ++this.#seq });
     const message = seal.seal(text, `${run} results`);
     for (let vain = 0; vain < maxVain; ) {

@@ -111,6 +111,9 @@ interface EarlyResult {
 
 /** If Redis loses data, the coordinator puts all open units into the queue again. */
 export class QueueUnits implements Units {
+  readonly #parts: QueueParts;
+  readonly #options: QueueRunOptions;
+
   most = 0;
   lost = 0;
   readonly #keys: RunKeys;
@@ -148,10 +151,10 @@ export class QueueUnits implements Units {
   /** The removals of units that were left unfinished. The units may still wait in the queue, if no worker has taken them. */
   readonly #removals: Promise<void>[] = [];
 
-  constructor(
-    private readonly parts: QueueParts,
-    private readonly options: QueueRunOptions,
-  ) {
+  constructor(parts: QueueParts, options: QueueRunOptions) {
+    this.#parts = parts;
+    this.#options = options;
+
     this.#arrivals = new Arrivals(() => options.newText());
     this.#keys = parts.keys.run(options.run);
     this.#entry = new RunEntry(parts, options);
@@ -174,12 +177,12 @@ export class QueueUnits implements Units {
   /** Throws an AutomateError (`output-exists`) if another living process is already the run's coordinator. */
   async begin(): Promise<void> {
     await this.#claim();
-    const { redis } = this.parts;
+    const { redis } = this.#parts;
     const subscriber = redis.duplicate();
     this.#subscriber = subscriber;
     subscriber.on('message', () => void this.#takeAll());
     await redis.insist(() => subscriber.subscribe(this.#keys.more));
-    if (this.options.takesOldResults) await this.#takeAll();
+    if (this.#options.takesOldResults) await this.#takeAll();
     this.#beat = setInterval(() => void this.#look(), beatMs);
     await this.#look();
   }
@@ -190,7 +193,7 @@ export class QueueUnits implements Units {
 
   put(unit: Unit): void {
     const open: QueueUnit = { unit, left: new Set(unit.items.keys()), ...unheld };
-    if (this.#units.size === 0) this.#finishedMs = this.parts.now();
+    if (this.#units.size === 0) this.#finishedMs = this.#parts.now();
     this.#units.set(unit.id, open);
     const early: (readonly [number, EarlyResult])[] = [];
     for (const [index, { number }] of unit.items.entries()) {
@@ -224,7 +227,7 @@ export class QueueUnits implements Units {
     await this.#endWorkers();
     this.#isClosed = true;
     clearInterval(this.#beat);
-    for (const { number } of this.#workers.values()) this.options.desk.lost(number);
+    for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
     this.#arrivals.clear();
     for (const { result } of this.#early.values()) discard(result);
     await this.#removeKeys();
@@ -249,12 +252,12 @@ export class QueueUnits implements Units {
   }
 
   async #send(open: QueueUnit): Promise<void> {
-    const { redis, jobs, now } = this.parts;
-    const { run, hasHeader } = this.options;
+    const { redis, jobs, now } = this.#parts;
+    const { run, hasHeader } = this.#options;
     const { unit, left } = open;
     const name = this.#nameOf(unit);
     const items = unit.items.filter((_, index) => left.has(index));
-    const text = this.parts.seal.seal(unitText({ id: unit.id, items }, [...left], hasHeader), `${run} in ${name}`);
+    const text = this.#parts.seal.seal(unitText({ id: unit.id, items }, [...left], hasHeader), `${run} in ${name}`);
     await redis.insist(() => redis.client.set(this.#keys.records(name), text, 'EX', keptSeconds));
     if (!this.#units.has(unit.id)) return;
     await jobs.put({ run, unit: name });
@@ -263,14 +266,14 @@ export class QueueUnits implements Units {
 
   /** Begins a new generation, because Redis has lost or changed something that the run needs. */
   async #putAgain(why: Loss): Promise<void> {
-    const now = this.parts.now();
+    const now = this.#parts.now();
     if (this.#isClosed || this.#isEnding || this.#isPuttingAgain || now - this.#putAgainMs < againMs) return;
     this.#putAgainMs = now;
     this.#isPuttingAgain = true;
     try {
-      this.options.troubled(`${lossTexts[why]}; the open records of this run are queued again`);
+      this.#options.troubled(`${lossTexts[why]}; the open records of this run are queued again`);
       this.#entry.hasOldUnits = true;
-      for (const { number } of this.#workers.values()) this.options.desk.lost(number);
+      for (const { number } of this.#workers.values()) this.#options.desk.lost(number);
       this.#workers.clear();
       for (const open of this.#units.values()) Object.assign(open, unheld);
       await this.#claim();
@@ -283,14 +286,14 @@ export class QueueUnits implements Units {
   }
 
   async #look(): Promise<void> {
-    const { redis } = this.parts;
+    const { redis } = this.#parts;
     // While Redis is unreachable, this is reported anyway.
-    if (redis.isAway) this.#finishedMs = this.parts.now();
+    if (redis.isAway) this.#finishedMs = this.#parts.now();
     if (this.#isClosed || redis.isAway) return;
     try {
       const found = await redis.heartbeat(() => this.#entry.beatOnce());
       if (this.#isClosed) return;
-      if (found === 'mended') this.options.troubled('has lost or changed the description of this run; it is stored again');
+      if (found === 'mended') this.#options.troubled('has lost or changed the description of this run; it is stored again');
       else if (found !== 'ours') return void this.#putAgain(found);
       this.#see(await this.#seen());
       await this.#takeAll();
@@ -302,13 +305,13 @@ export class QueueUnits implements Units {
   }
 
   #seen(): Promise<SeenWorker[]> {
-    return seenWorkers(this.parts, (id) => this.#say(`contains a status of the worker "${id}" that cannot be read; it is ignored`));
+    return seenWorkers(this.#parts, (id) => this.#say(`contains a status of the worker "${id}" that cannot be read; it is ignored`));
   }
 
   #say(text: string): void {
     if (this.#said.has(text)) return;
     this.#said.add(text);
-    this.options.troubled(text);
+    this.#options.troubled(text);
   }
 
   /** Checks the queue, unless a check is in progress: a unit that is missing must be missing in two checks, one after the other. */
@@ -316,7 +319,7 @@ export class QueueUnits implements Units {
     if (this.#isChecking) return;
     this.#isChecking = true;
     try {
-      await this.parts.jobs.putDue();
+      await this.#parts.jobs.putDue();
       await this.#checkUnits();
     } finally {
       this.#isChecking = false;
@@ -325,8 +328,8 @@ export class QueueUnits implements Units {
 
   /** Puts the open units into the queue again if the queue lacks one of them. Reports if no record finishes. */
   async #checkUnits(): Promise<void> {
-    const { jobs, now } = this.parts;
-    const { run } = this.options;
+    const { jobs, now } = this.#parts;
+    const { run } = this.#options;
     const nowMs = now();
     // Without a worker, the run reports what it waits for anyway.
     if (this.#able().length === 0) this.#finishedMs = nowMs;
@@ -344,15 +347,15 @@ export class QueueUnits implements Units {
     this.#finishedMs = nowMs;
     const count = (wanted: string) => states.filter((state) => state === wanted).length;
     const where = `${count('active')} of its units are with workers, and ${count('waiting')} wait for one`;
-    this.options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
+    this.#options.warn(`no record of this run has finished for ${standingMs / 1000} s: ${where}`);
   }
 
   /** Under their names. A worker that has one after all still needs this coordinator's consent, so no unit is processed twice. */
   async #putStuck(units: readonly QueueUnit[]): Promise<void> {
     for (const open of units) {
       this.#say('contains records as if a worker had them, but no worker has them; they are queued again');
-      open.quietSinceMs = this.parts.now();
-      await this.parts.jobs.putAgain({ run: this.options.run, unit: this.#nameOf(open.unit) });
+      open.quietSinceMs = this.#parts.now();
+      await this.#parts.jobs.putAgain({ run: this.#options.run, unit: this.#nameOf(open.unit) });
     }
   }
 
@@ -369,7 +372,7 @@ export class QueueUnits implements Units {
       this.#lose(nonce, number);
       this.#workers.delete(nonce);
     }
-    if (!this.#isEnding) this.options.looked(this.#living);
+    if (!this.#isEnding) this.#options.looked(this.#living);
   }
 
   #hasWorker(): boolean {
@@ -379,7 +382,7 @@ export class QueueUnits implements Units {
   /** Leaves all units if there is no worker: then no record is in progress that could still finish. Looks for new workers first. */
   async #leaveWithoutWorker(): Promise<void> {
     await this.#look();
-    if (!this.#hasWorker() && !this.parts.redis.isAway) this.#leaveAll();
+    if (!this.#hasWorker() && !this.#parts.redis.isAway) this.#leaveAll();
   }
 
   #most(): void {
@@ -387,7 +390,7 @@ export class QueueUnits implements Units {
   }
 
   #able(): readonly SeenWorker[] {
-    const { run } = this.options;
+    const { run } = this.#options;
     return this.#living.filter(({ problems }) => !problems.some((problem) => problem.run === run));
   }
 
@@ -401,7 +404,7 @@ export class QueueUnits implements Units {
 
   /** Removes messages after processing. A message that is read twice is recognized by its sequence number and ignored. */
   async #takeMessages(): Promise<void> {
-    const { client } = this.parts.redis;
+    const { client } = this.#parts.redis;
     try {
       while (!this.#isClosed) {
         const messages = await client.lrangeBuffer(this.#keys.results, 0, takenAtOnce - 1);
@@ -424,7 +427,7 @@ export class QueueUnits implements Units {
   }
 
   #take(bytes: Buffer): void {
-    const message = readMessage(this.parts.seal.unsealValue(bytes, `${this.options.run} results`));
+    const message = readMessage(this.#parts.seal.unsealValue(bytes, `${this.#options.run} results`));
     // If it was a worker's message, its records are missed later and put into the queue again.
     if (!message) return void this.#say('contains messages to this run that cannot be read; they are ignored');
     const { nonce, seq } = message;
@@ -452,7 +455,7 @@ export class QueueUnits implements Units {
 
   /** Processes results for units of an earlier generation. For each record, the first result is used, whatever its generation. */
   #takeOld({ nonce, gen, reports, results, numbers }: Extract<QueueMessage, { kind: 'results' }>): void {
-    if (this.options.takesOldResults && !this.#gens.has(gen))
+    if (this.#options.takesOldResults && !this.#gens.has(gen))
       this.#earlyReports.set(nonce, [...(this.#earlyReports.get(nonce) ?? []), ...reports]);
     for (const [at, form] of results.entries()) {
       const result = this.#arrivals.take(nonce, form);
@@ -463,7 +466,7 @@ export class QueueUnits implements Units {
       if (open && place) {
         this.#countEarlier(nonce);
         this.#finish(open, place[1], result);
-      } else if (this.options.takesOldResults && !this.#listener && !this.#early.has(number)) this.#early.set(number, { nonce, result });
+      } else if (this.#options.takesOldResults && !this.#listener && !this.#early.has(number)) this.#early.set(number, { nonce, result });
       else discard(result);
     }
   }
@@ -471,7 +474,7 @@ export class QueueUnits implements Units {
   /** Counts what a worker of an earlier coordinator has reported, because one of its results is used now. */
   #countEarlier(nonce: string): void {
     for (const report of this.#earlyReports.get(nonce) ?? [])
-      if (report.kind !== 'closing' && report.kind !== 'error') this.options.desk.takeEarlier(report);
+      if (report.kind !== 'closing' && report.kind !== 'error') this.#options.desk.takeEarlier(report);
     this.#earlyReports.delete(nonce);
   }
 
@@ -479,7 +482,7 @@ export class QueueUnits implements Units {
     for (const report of reports) {
       if (report.kind === 'closing') this.#listener?.closing(report);
       else if (report.kind === 'error') this.#fail(errorOfForm(report.error));
-      else this.options.desk.take(number, report);
+      else this.#options.desk.take(number, report);
     }
     for (const form of results) {
       const result = this.#arrivals.take(nonce, form);
@@ -514,13 +517,13 @@ export class QueueUnits implements Units {
 
   #release(open: QueueUnit): void {
     open.holder = undefined;
-    if (open.quietSinceMs !== undefined) open.quietSinceMs = this.parts.now();
+    if (open.quietSinceMs !== undefined) open.quietSinceMs = this.#parts.now();
   }
 
   /** Notes that a worker has no more units of this run, and that it might have spent the credits that it still has. */
   #lose(nonce: string, number: number): void {
     for (const open of this.#units.values()) if (open.holder === nonce) this.#release(open);
-    this.options.desk.lost(number);
+    this.#options.desk.lost(number);
   }
 
   #answer(nonce: string, worker: KnownWorker, { id: question, question: asked }: Extract<QueueMessage, { kind: 'question' }>): void {
@@ -536,7 +539,7 @@ export class QueueUnits implements Units {
     }
     answers.set(question, undefined);
     if (answers.size > keptAnswers) answers.delete(answers.keys().next().value as number);
-    void this.options.desk.answer(worker.number, asked).then((value) => {
+    void this.#options.desk.answer(worker.number, asked).then((value) => {
       answers.set(question, value);
       this.#tell(nonce, { kind: 'answer', id: question, value });
     }, this.#fail);
@@ -561,7 +564,7 @@ export class QueueUnits implements Units {
       discard(result);
       return;
     }
-    const now = this.parts.now();
+    const now = this.#parts.now();
     this.#finishedMs = now;
     if (open.quietSinceMs !== undefined) open.quietSinceMs = now;
     open.starts = 1;
@@ -571,8 +574,8 @@ export class QueueUnits implements Units {
   }
 
   #leave(open: QueueUnit): void {
-    const place = { run: this.options.run, unit: this.#nameOf(open.unit) };
-    if (open.left.size > 0) this.#removals.push(this.parts.jobs.remove(place));
+    const place = { run: this.#options.run, unit: this.#nameOf(open.unit) };
+    if (open.left.size > 0) this.#removals.push(this.#parts.jobs.remove(place));
     for (const index of [...open.left]) this.#finish(open, index, undefined);
   }
 
@@ -586,7 +589,7 @@ export class QueueUnits implements Units {
 
   #drop({ unit }: QueueUnit): void {
     this.#units.delete(unit.id);
-    this.parts.redis.client.del(this.#keys.records(this.#nameOf(unit))).catch(() => undefined);
+    this.#parts.redis.client.del(this.#keys.records(this.#nameOf(unit))).catch(() => undefined);
   }
 
   #tellAll(message: RunNews): void {
@@ -596,19 +599,19 @@ export class QueueUnits implements Units {
   #tell(nonce: string, message: RunNews): void {
     const worker = this.#workers.get(nonce);
     if (!worker) return;
-    const { redis, keys, seal } = this.parts;
-    const { run } = this.options;
+    const { redis, keys, seal } = this.#parts;
+    const { run } = this.#options;
     const text = JSON.stringify({ ...message, run, gen: this.#entry.gen, nonce });
     redis.client.publish(keys.worker(worker.id), seal.seal(text, `to ${worker.id}`)).catch(() => undefined);
   }
 
   #show(): Promise<BeatResult> {
-    return this.parts.redis.insist(() => this.#entry.beatOnce());
+    return this.#parts.redis.insist(() => this.#entry.beatOnce());
   }
 
   /** Waits until the workers have handed back units and credits, but not longer than `endMs`, and not for silent workers. */
   async #endWorkers(): Promise<void> {
-    const { redis, now } = this.parts;
+    const { redis, now } = this.#parts;
     if (redis.isAway) return;
     const untilMs = now() + endMs;
     const late = new Promise((resolve) => setTimeout(resolve, endMs));
@@ -626,7 +629,7 @@ export class QueueUnits implements Units {
   }
 
   async #removeKeys(): Promise<void> {
-    if (this.parts.redis.isAway) return;
+    if (this.#parts.redis.isAway) return;
     const removed = async () => {
       await this.#entry.remove();
       if (this.#entry.hasOldUnits) await this.#removeOldUnits();
@@ -637,10 +640,10 @@ export class QueueUnits implements Units {
 
   /** Removes the units of earlier generations from Redis. Their names are no longer known, so they are found by a pattern. */
   async #removeOldUnits(): Promise<void> {
-    const { jobs, redis } = this.parts;
+    const { jobs, redis } = this.#parts;
     const { client } = redis;
     // The braces in the keys' prefix are literal characters, because they have no special meaning in Redis' patterns.
-    for (const match of [this.#keys.records('*'), jobs.keysOf(this.options.run)])
+    for (const match of [this.#keys.records('*'), jobs.keysOf(this.#options.run)])
       for await (const found of client.scanStream({ match, count: 1000 })) {
         const names = found as string[];
         if (names.length > 0) await client.del(...names);

@@ -98,6 +98,8 @@ export type BeatResult = 'ours' | 'mended' | 'lost' | 'older' | 'taken';
 
 /** Each heartbeat restores the whole entry in Redis. */
 export class RunEntry {
+  readonly #options: RunEntryOptions;
+
   gen = newGen();
   closing: Closing | undefined;
   hasEnded = false;
@@ -116,8 +118,10 @@ export class RunEntry {
 
   constructor(
     parts: { readonly redis: QueueRedis; readonly keys: QueueKeys; readonly seal: Seal; now(): number },
-    private readonly options: RunEntryOptions,
+    options: RunEntryOptions,
   ) {
+    this.#options = options;
+
     this.#redis = parts.redis;
     this.#queueKeys = parts.keys;
     this.#seal = parts.seal;
@@ -132,7 +136,7 @@ export class RunEntry {
 
   /** Begins a new generation of units. Throws an AutomateError (`output-exists`) if another living process is the coordinator. */
   async claim(): Promise<void> {
-    const { run, manifest } = this.options;
+    const { run, manifest } = this.#options;
     this.gen = newGen();
     this.#manifest = this.#seal.seal(JSON.stringify(manifest), manifestContext(run, this.gen));
     const started = this.#now();
@@ -153,7 +157,7 @@ export class RunEntry {
 
   /** Shows that the coordinator is alive, and restores what Redis lacks. */
   async beatOnce(): Promise<BeatResult> {
-    const { run } = this.options;
+    const { run } = this.#options;
     const beat = ++this.#beat;
     const sha = createHash('sha1').update(this.#manifest).digest('hex');
     const keys = [this.#keys.run, this.#keys.results, this.#queueKeys.runs, this.#keys.manifest];
@@ -169,12 +173,12 @@ export class RunEntry {
     const { client } = this.#redis;
     const { run, manifest, results } = this.#keys;
     await client.del(run, manifest, results);
-    await client.srem(this.#queueKeys.runs, this.options.run);
+    await client.srem(this.#queueKeys.runs, this.#options.run);
   }
 
   async #sendClaim(dead: string): Promise<string[]> {
     const beat = ++this.#beat;
-    const args = [this.#token, dead, keptSeconds, this.options.run, ...this.#values()];
+    const args = [this.#token, dead, keptSeconds, this.#options.run, ...this.#values()];
     const found = (await this.#redis.client.eval(claimScript, 2, this.#keys.run, this.#queueKeys.runs, ...args)) as string[];
     if (found[0] === 'ours') this.#confirmed = beat;
     return found;
@@ -185,7 +189,7 @@ export class RunEntry {
   }
 
   #values(): (string | Buffer)[] {
-    const { run, facts, counts } = this.options;
+    const { run, facts, counts } = this.#options;
     const state: SealedRunState = { gen: this.gen, beat: this.#beat, closing: this.closing, hasEnded: this.hasEnded };
     const values = {
       ...facts,
@@ -198,7 +202,7 @@ export class RunEntry {
   /** Returns true if the coordinator that Redis lists for the run was a process on this machine that no longer exists. */
   async #isDeadHere(): Promise<boolean> {
     const [host, pid] = await this.#redis.insist(() => this.#redis.client.hmget(this.#keys.run, 'host', 'pid'));
-    return host === this.options.facts.host && Number(pid) > 0 && Number(pid) !== process.pid && !isAlive(Number(pid));
+    return host === this.#options.facts.host && Number(pid) > 0 && Number(pid) !== process.pid && !isAlive(Number(pid));
   }
 }
 

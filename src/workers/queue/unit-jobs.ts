@@ -152,6 +152,11 @@ type BullMq = typeof import('bullmq');
 
 /** Keeps each unit until it is done or goes back. */
 class UnitTaker {
+  readonly #redis: QueueRedis;
+  readonly #bullmq: BullMq;
+  readonly #queue: UnitQueue;
+  readonly #options: UnitTakerOptions & { readonly prefix: string; take(place: UnitPlace): Promise<UnitEnd> };
+
   held = 0;
   readonly #watchdog: NodeJS.Timeout;
   #worker: Worker<UnitPlace>;
@@ -160,11 +165,16 @@ class UnitTaker {
   #isResting = false;
 
   constructor(
-    private readonly redis: QueueRedis,
-    private readonly bullmq: BullMq,
-    private readonly queue: UnitQueue,
-    private readonly options: UnitTakerOptions & { readonly prefix: string; take(place: UnitPlace): Promise<UnitEnd> },
+    redis: QueueRedis,
+    bullmq: BullMq,
+    queue: UnitQueue,
+    options: UnitTakerOptions & { readonly prefix: string; take(place: UnitPlace): Promise<UnitEnd> },
   ) {
+    this.#redis = redis;
+    this.#bullmq = bullmq;
+    this.#queue = queue;
+    this.#options = options;
+
     this.#worker = this.#open();
     this.#watchdog = setInterval(() => void this.#reopenIfDeaf(), deafMs / 3);
     this.#watchdog.unref();
@@ -189,15 +199,15 @@ class UnitTaker {
     clearInterval(this.#watchdog);
     // A unit whose processing has just ended may not be back in the queue yet, so `close` waits for such units.
     const untilMs = performance.now() + backMs;
-    while (this.held > 0 && !this.redis.isAway && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (this.held > 0 && !this.#redis.isAway && performance.now() < untilMs) await new Promise((resolve) => setTimeout(resolve, 10));
     await this.#worker.close(true).catch(() => undefined);
-    await this.queue.close();
+    await this.#queue.close();
   }
 
   #open(): Worker<UnitPlace> {
-    const { prefix, units, leaseMs } = this.options;
-    const worker = new this.bullmq.Worker<UnitPlace>(queueName, (job, token) => this.#hold(job, token), {
-      ...{ connection: this.redis.duplicate(), prefix, concurrency: units },
+    const { prefix, units, leaseMs } = this.#options;
+    const worker = new this.#bullmq.Worker<UnitPlace>(queueName, (job, token) => this.#hold(job, token), {
+      ...{ connection: this.#redis.duplicate(), prefix, concurrency: units },
       ...{ lockDuration: leaseMs, stalledInterval: Math.round(leaseMs / 3), maxStalledCount: often, drainDelay: 2 },
       // BullMQ would renew locks by the wall clock, which may be set back by hours while a worker runs.
       skipLockRenewal: true,
@@ -210,18 +220,18 @@ class UnitTaker {
   async #hold(job: Job<UnitPlace>, token = ''): Promise<void> {
     this.held++;
     this.#takenMs = performance.now();
-    const { leaseMs, take } = this.options;
-    const extend = () => (this.redis.isAway ? undefined : job.extendLock(token, leaseMs).catch(() => undefined));
+    const { leaseMs, take } = this.#options;
+    const extend = () => (this.#redis.isAway ? undefined : job.extendLock(token, leaseMs).catch(() => undefined));
     const renewal = setInterval(extend, leaseMs / 4);
     try {
       const place = readAs(placeShape, job.data);
       // Another program has put the job into the queue, or has changed it. The coordinator puts the unit into the queue again.
       if (!place) return;
       const end = await take(place);
-      if (end === 'later') await this.queue.putOff(place);
+      if (end === 'later') await this.#queue.putOff(place);
       if (end !== 'back') return;
       await job.moveToWait(token);
-      throw new this.bullmq.WaitingError();
+      throw new this.#bullmq.WaitingError();
     } finally {
       clearInterval(renewal);
       this.held--;
@@ -230,8 +240,8 @@ class UnitTaker {
 
   async #reopenIfDeaf(): Promise<void> {
     const cannotTake = () => this.#isPaused || this.#isResting || this.held > 0;
-    if (cannotTake() || this.redis.isAway || performance.now() - this.#takenMs < deafMs) return;
-    const { waiting } = await this.queue.counts().catch(() => ({ waiting: 0 }));
+    if (cannotTake() || this.#redis.isAway || performance.now() - this.#takenMs < deafMs) return;
+    const { waiting } = await this.#queue.counts().catch(() => ({ waiting: 0 }));
     this.#takenMs = performance.now();
     if (waiting === 0 || cannotTake()) return;
     void this.#worker.close(true).catch(() => undefined);

@@ -111,14 +111,18 @@ const maxStepMs = 2000;
 
 /** Measures silence while Redis was reachable. Uses only the clock of this process. */
 export class Silences {
+  readonly #now: () => number;
+
   readonly #known = new Map<string, { atUs: number; silentMs: number; seenMs: number }>();
 
   /** `now` returns monotonic ms. */
-  constructor(private readonly now: () => number) {}
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   /** Returns for how many ms the process has been silent. For an unknown process, this is `ageMs`, the age of the status. */
   note(id: string, atUs: number, ageMs: number): number {
-    const now = this.now();
+    const now = this.#now();
     const known = this.#known.get(id);
     if (known?.atUs === atUs) known.silentMs += Math.min(maxStepMs, now - known.seenMs);
     const silentMs = known ? (known.atUs === atUs ? known.silentMs : 0) : ageMs;
