@@ -33,28 +33,16 @@ const states = new Set(
 
 /** Country codes by other names, and by Canadian and Australian abbreviations, except abbreviations that are also a country's code. */
 const otherRegions: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    CA: 'ab bc mb nb nl on qc sk ns can canada',
-    AU: 'nsw vic qld tas act nt aus australia',
-    US: 'usa',
-    GB: 'gbr uk england scotland wales',
-    DE: 'deu germany deutschland',
-    FR: 'fra france',
-    ES: 'esp spain espana',
-    IT: 'ita italy italia',
-    NL: 'nld netherlands nederland',
-    BE: 'bel belgium belgie belgique',
-    AT: 'aut austria osterreich',
-    CH: 'che switzerland schweiz suisse',
-    PL: 'pol poland polska',
-    IE: 'irl ireland',
-    SE: 'swe sweden sverige',
-    NO: 'nor norway norge',
-    DK: 'dnk denmark danmark',
-    FI: 'fin finland suomi',
-    PT: 'prt portugal',
-    CZ: 'cze',
-  }).flatMap(([country, names]) => names.split(' ').map((name) => [name, country])),
+  [
+    'CA ab bc mb nb nl on qc sk ns can canada, AU nsw vic qld tas act nt aus australia, US usa, GB gbr uk england scotland wales',
+    'DE deu germany deutschland, FR fra france, ES esp spain espana, IT ita italy italia, NL nld netherlands nederland',
+    'BE bel belgium belgie belgique, AT aut austria osterreich, CH che switzerland schweiz suisse, PL pol poland polska',
+    'IE irl ireland, SE swe sweden sverige, NO nor norway norge, DK dnk denmark danmark, FI fin finland suomi, PT prt portugal',
+    'CZ cze',
+  ]
+    .flatMap((line) => line.split(', '))
+    .map((country) => country.split(' ') as [string, ...string[]])
+    .flatMap(([code, ...names]) => names.map((name) => [name, code])),
 );
 
 /** Matches dates, times, phone numbers and masked card numbers. They do not help to identify a business. */

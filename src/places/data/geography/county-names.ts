@@ -32,14 +32,20 @@ const traditional: Readonly<Record<string, string>> = {
     'Anglesey|Breconshire|Brecknockshire|Caernarfonshire|Cardiganshire|Carmarthenshire|Ceredigion|Clwyd|Denbighshire|Dyfed|Flintshire|' +
     'Glamorgan|Mid Glamorgan|South Glamorgan|West Glamorgan|Gwent|Gwynedd|Merionethshire|Monmouthshire|Montgomeryshire|Pembrokeshire|Powys|' +
     'Radnorshire',
-  'GB.NIR':
-    'Antrim|Armagh|Down|Fermanagh|Londonderry|Derry|Tyrone|Co Antrim|Co Armagh|Co Down|Co Fermanagh|Co Londonderry|Co Derry|Co Tyrone|' +
-    'County Antrim|County Armagh|County Down|County Fermanagh|County Londonderry|County Derry|County Tyrone',
-  'IE.L': 'Dublin|Co Dublin|County Dublin|Laois|Co Laois|County Laois|Longford|Co Longford|County Longford|Offaly|Co Offaly|County Offaly',
-  'IE.M': 'Limerick|Co Limerick|County Limerick|Waterford|Co Waterford|County Waterford|Tipperary|Co Tipperary|County Tipperary',
-  'IE.C': 'Galway|Co Galway|County Galway|Mayo|Co Mayo|County Mayo',
-  'IE.U': 'Donegal|Co Donegal|County Donegal|Cavan|Co Cavan|County Cavan|Monaghan|Co Monaghan|County Monaghan',
+  'GB.NIR': withPrefixes('Antrim|Armagh|Down|Fermanagh|Londonderry|Derry|Tyrone'),
+  'IE.L': withPrefixes('Dublin|Laois|Longford|Offaly'),
+  'IE.M': withPrefixes('Limerick|Waterford|Tipperary'),
+  'IE.C': withPrefixes('Galway|Mayo'),
+  'IE.U': withPrefixes('Donegal|Cavan|Monaghan'),
 };
+
+/** People on the island of Ireland write `Co Down` as well as `Down`. */
+function withPrefixes(names: string): string {
+  return names
+    .split('|')
+    .flatMap((name) => [name, `Co ${name}`, `County ${name}`])
+    .join('|');
+}
 
 /** Matches words for a kind of district, such as `provincia di` or `county`. */
 const kinds =

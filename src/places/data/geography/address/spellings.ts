@@ -1,78 +1,23 @@
 import type { Names } from '../names.ts';
 
-/** Both are in the normalized form that `placeKey` returns. */
-const nicknames: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    nyc: 'new york city',
-    'n y c': 'new york city',
-    'new york n y': 'new york city',
-    palikir: 'palikir national government center',
-    philly: 'philadelphia',
-    vegas: 'las vegas',
-    frisco: 'san francisco',
-    sfo: 'san francisco',
-    'washington d c': 'washington',
-    'washington dc': 'washington',
-    hcmc: 'ho chi minh city',
-    'tp hcm': 'ho chi minh city',
-    'tp ho chi minh': 'ho chi minh city',
-    cdmx: 'mexico city',
-    'ciudad de mexico cdmx': 'mexico city',
-    bsas: 'buenos aires',
-    'bs as': 'buenos aires',
-    caba: 'buenos aires',
-    jozi: 'johannesburg',
-    joburg: 'johannesburg',
-    jburg: 'johannesburg',
-    spb: 'saint petersburg',
-    спб: 'saint petersburg',
-    мск: 'moscow',
-    'clermont fd': 'clermont ferrand',
-    'a coruna': 'la coruna',
-    bsl: 'basel',
-  }),
+/** Names by their short forms. All are in the normalized form that `placeKey` returns. */
+const namesIn = (text: string) => new Map(text.split(', ').map((pair) => pair.split(': ') as [string, string]));
+
+const nicknames = namesIn(
+  'nyc: new york city, n y c: new york city, new york n y: new york city, palikir: palikir national government center, ' +
+    'philly: philadelphia, vegas: las vegas, frisco: san francisco, sfo: san francisco, washington d c: washington, ' +
+    'washington dc: washington, hcmc: ho chi minh city, tp hcm: ho chi minh city, tp ho chi minh: ho chi minh city, cdmx: mexico city, ' +
+    'ciudad de mexico cdmx: mexico city, bsas: buenos aires, bs as: buenos aires, caba: buenos aires, jozi: johannesburg, ' +
+    'joburg: johannesburg, jburg: johannesburg, spb: saint petersburg, спб: saint petersburg, мск: moscow, clermont fd: clermont ferrand, ' +
+    'a coruna: la coruna, bsl: basel',
 );
 
-const abbreviations: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    n: 'north new',
-    s: 'san south santa sao saint sankt santo sant',
-    e: 'east',
-    w: 'west',
-    no: 'north',
-    so: 'south',
-    pt: 'port point',
-    pto: 'puerto porto',
-    pte: 'puente pointe',
-    sta: 'santa',
-    sto: 'santo',
-    sn: 'san',
-    gt: 'great',
-    gr: 'grand gross',
-    hts: 'heights',
-    hgts: 'heights',
-    spgs: 'springs',
-    spg: 'spring',
-    bch: 'beach',
-    cty: 'city',
-    ctr: 'center',
-    jct: 'junction',
-    vly: 'valley',
-    twp: 'township',
-    pk: 'park',
-    hbr: 'harbor',
-    is: 'island',
-    isl: 'island',
-    lk: 'lake',
-    cd: 'ciudad',
-    bad: 'bad',
-    gral: 'general',
-    cnel: 'coronel',
-    gdor: 'gobernador',
-    ste: 'sainte',
-    b: 'bad',
-    kgl: 'koniglich',
-  }),
+const abbreviations = namesIn(
+  'n: north new, s: san south santa sao saint sankt santo sant, e: east, w: west, no: north, so: south, pt: port point, ' +
+    'pto: puerto porto, pte: puente pointe, sta: santa, sto: santo, sn: san, gt: great, gr: grand gross, hts: heights, hgts: heights, ' +
+    'spgs: springs, spg: spring, bch: beach, cty: city, ctr: center, jct: junction, vly: valley, twp: township, pk: park, hbr: harbor, ' +
+    'is: island, isl: island, lk: lake, cd: ciudad, bad: bad, gral: general, cnel: coronel, gdor: gobernador, ste: sainte, b: bad, ' +
+    'kgl: koniglich',
 );
 
 const longestAbbreviation = 4;
