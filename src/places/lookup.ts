@@ -96,10 +96,16 @@ export const noPlace = {
   ...{ score: null, ambiguous: false, doubt: null, matched: [], left_over: null, fips: null, candidates: [] },
 };
 
-export interface UnderstoodPart {
+/** `ignored` are parts that do not help to find the place, such as a P.O. box or an email address. */
+export type UnderstoodPart = {
   readonly text: string;
-  /** The kind of the part. It is `ignored` for parts that do not help to find the place, such as a P.O. box or an email address. */
   readonly as: 'place' | 'region' | 'county' | 'country' | 'postcode' | 'street' | 'ignored';
+};
+
+/** State, county, tract and block; null if the code is too short for the level. */
+export function fipsWithin(code: string): JsonObject {
+  const part = (digits: number) => (code.length >= digits ? code.slice(0, digits) : null);
+  return { state: part(2), county: part(5), tract: part(11), block: part(15) };
 }
 
 export const maxCandidates = 5;

@@ -4,8 +4,8 @@ import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields } from '../../core/template/template.ts';
-import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import type { AddressParts, LookupDocument } from '../lookup.ts';
+import { jsonOf, type Value } from '../../core/value/value.ts';
+import { type AddressParts, fipsWithin, type LookupDocument } from '../lookup.ts';
 import { sources } from '../sources.ts';
 import { type FoundPlace, geocodeDocument, pointIn } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
@@ -116,12 +116,6 @@ export function matchedPlace(address: string, lat: Value, lon: Value): FoundPlac
     region: usStates.get(state ?? ''),
     ...unitedStates,
   };
-}
-
-/** State, county, tract and block; null if the code is too short for the level. */
-export function fipsWithin(code: string): JsonObject {
-  const part = (digits: number) => (code.length >= digits ? code.slice(0, digits) : null);
-  return { state: part(2), county: part(5), tract: part(11), block: part(15) };
 }
 
 const names = [

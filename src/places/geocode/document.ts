@@ -41,6 +41,7 @@ export function geocodeDocument(
   if (!first) return { ...noPlace, ambiguous: isAmbiguous, doubt: doubtText({ isAmbiguous }), attribution };
   const { lat, lon, level, fips } = first;
   return {
+    ...noPlace,
     match: true,
     ...{ lat, lon, level, name: known(first.name) },
     street: known(first.street),
@@ -52,13 +53,9 @@ export function geocodeDocument(
     region_code: known(first.regionCode),
     country: known(first.country),
     country_code: known(first.countryCode),
-    population: null,
     distance_m: 'address' in question ? null : Math.round(metresBetween(question, first)),
-    score: null,
     ambiguous: isAmbiguous,
     doubt: doubtText({ isAmbiguous }),
-    matched: [],
-    left_over: null,
     fips: fips ?? null,
     candidates: 'address' in question ? found.slice(0, maxCandidates).map(candidateOf) : [],
     attribution,

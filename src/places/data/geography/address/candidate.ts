@@ -33,60 +33,6 @@ export interface Candidate {
   readonly isDoubtful: boolean;
 }
 
-/** Factor for the number of inhabitants of a place if the address contains a different name instead of its main name. */
-const otherNameWeight = 0.1;
-
-export interface Hit {
-  readonly place: number;
-  /** True if the name is the place's main name. False for a name in another language or spelling. */
-  readonly isOwnName: boolean;
-  readonly words: readonly Word[];
-  /** True if the segment contains no words other than the name. */
-  readonly isWhole: boolean;
-  /** True if the name is misspelled in the address. */
-  readonly isNear?: boolean;
-}
-
-/** Factors: `own` for the main name, `other` for another, `part` for a name among other words, `near` for a misspelled name. */
-const scores = { own: 1, other: 0.9, part: 0.9, near: 0.6 };
-
-/** The evidence for and against a place that an address may refer to. */
-type Judgement = Pick<Candidate, 'fit' | 'before' | 'after' | 'isDoubtful'>;
-
-export function nameScore({ isOwnName, isWhole, isNear = false }: Hit): number {
-  return (isOwnName ? scores.own : scores.other) * (isWhole ? 1 : scores.part) * (isNear ? scores.near : 1);
-}
-
-export function placeCandidate(
-  places: PlaceTable,
-  hit: Hit,
-  reading: AddressReading,
-  judgement: Judgement & { readonly score: number },
-): Candidate {
-  const { place, isOwnName, words, isNear = false } = hit;
-  const { fit, before, after, isDoubtful, score } = judgement;
-  const region = places.region(place);
-  const population = places.population(place);
-  return {
-    level: 'place',
-    place,
-    name: undefined,
-    region,
-    country: region.country,
-    population,
-    weight: population * (isOwnName ? 1 : otherNameWeight),
-    reading,
-    hit: words,
-    words: reading.used + words.length,
-    score,
-    isNear,
-    fit,
-    before,
-    after,
-    isDoubtful,
-  };
-}
-
 /** A capital with the name of its region or country stands for the area if it has at least this share of the inhabitants. */
 const wholeShare = 0.8;
 

@@ -124,11 +124,18 @@ const frenchTerritories: Readonly<Record<string, string>> = {
   ...{ 971: 'GP', 972: 'MQ', 973: 'GF', 974: 'RE', 975: 'PM', 976: 'YT', 977: 'BL', 978: 'MF', 980: 'MC', 986: 'WF', 987: 'PF', 988: 'NC' },
 };
 
-/** A part of an address that looks like a postcode. */
-export interface Postcode {
-  /** Index of the first character in the address. `end` is the index after the last character. */
+/** A part of an address. `end` is the index after its last character. */
+export interface Span {
   readonly start: number;
   readonly end: number;
+}
+
+export function overlaps({ start, end }: Span, others: readonly Span[]): boolean {
+  return others.some((other) => start < other.end && other.start < end);
+}
+
+/** A part of an address that looks like a postcode. */
+export interface Postcode extends Span {
   readonly code: string;
   readonly countries: readonly string[];
   /** True if the postcode cannot be a house number, because it contains letters, spaces or dashes. */
@@ -141,6 +148,13 @@ const withPostcodes: ReadonlySet<string> = new Set([
   ...markedForms.flatMap(({ countries }) => countries),
   ...Object.values(digitForms).flat(),
 ]);
+
+/** A number with fewer digits is more likely to be a house number. */
+export const minDigits = 5;
+
+export function isSurelyCode({ isMarked, code }: Postcode): boolean {
+  return isMarked || code.length >= minDigits;
+}
 
 /** False for countries without postcodes, such as the United Arab Emirates. */
 export function hasPostcodes(country: string): boolean {
@@ -156,7 +170,7 @@ export function postcodesIn(text: string): Postcode[] {
   if (capitals.length !== text.length) return [];
   const found: Postcode[] = [];
   const add = (postcode: Postcode) => {
-    if (!found.some(({ start, end }) => postcode.start < end && start < postcode.end)) found.push(postcode);
+    if (!overlaps(postcode, found)) found.push(postcode);
   };
   const hasMarks = markHint.test(capitals);
   if (hasMarks) for (const postcode of prefixedIn(capitals)) add(postcode);

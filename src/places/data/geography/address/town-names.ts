@@ -2,9 +2,8 @@ import { editDistance } from '../../../../core/text/suggest.ts';
 import { placeKey } from '../../../country-names.ts';
 import type { PlaceTable, Region } from '../places.ts';
 import { isEastAsian, type Segment, type Word } from './address-text.ts';
-import type { Hit } from './candidate.ts';
 import { keyOf } from './readings.ts';
-import { hitsOf, type PlaceSearch } from './search.ts';
+import { type Hit, hitsOf, type PlaceSearch } from './search.ts';
 import { spellings } from './spellings.ts';
 import { plainWords, streetArticles } from './street-words.ts';
 
@@ -64,7 +63,7 @@ const rivalShare = 0.1;
 function compared(last: Hit[], before: readonly Segment[], search: PlaceSearch): Hit[] {
   const earlier = lastNamed(search, before)?.hits ?? [];
   if (earlier.length === 0) return last;
-  const { places } = search.gazetteer;
+  const { places } = search;
   const weightOf = (hits: readonly Hit[]) =>
     Math.max(...hits.map(({ place, isOwnName }) => places.population(place) * (isOwnName ? 1 : rivalShare)));
   const largest = last.find((hit) => weightOf([hit]) === weightOf(last));
@@ -94,7 +93,7 @@ function unspacedNames(word: Word): Word[] {
 
 /** Uses the first name in the data, or a later name in the same region, because it is more precise. */
 function unspacedHits(search: PlaceSearch, names: readonly Word[]): Hit[] {
-  const { places } = search.gazetteer;
+  const { places } = search;
   for (let start = 0; start < names.length; start++) {
     for (let end = Math.min(names.length, start + longestCut); end > start; end--) {
       const words = names.slice(start, end);
@@ -112,7 +111,7 @@ function unspacedHits(search: PlaceSearch, names: readonly Word[]): Hit[] {
 function spelledHits(search: PlaceSearch, words: readonly Word[]): Hit[] {
   return spellings(
     words.map(({ key }) => key),
-    search.gazetteer.names,
+    search.names,
   ).flatMap((key) => hitsOf(search, words, true, key));
 }
 
@@ -132,7 +131,7 @@ function partHits(search: PlaceSearch, { words, town, hasStreet }: Segment): Hit
 function firstHits(search: PlaceSearch, words: readonly Word[], count: number): Hit[] {
   const hits = hitsOf(search, words.slice(0, count), false);
   if (hits.length === 0) return hits;
-  const { places } = search.gazetteer;
+  const { places } = search;
   const inner = hitsOf(search, words.slice(count), false);
   return hits.filter(({ place }) => inner.some((part) => isNear(places, part.place, place)));
 }
