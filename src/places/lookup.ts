@@ -171,14 +171,13 @@ interface Doubts {
 }
 
 /** Returns the reasons to check an answer, such as `ambiguous` or `left over: Lincs`, separated by semicolons; null if there are none. */
-export function doubtText({ isAmbiguous, isMisspelt = false, missingIn, leftOver = null, isLow = false }: Doubts): string | null {
+export function doubtText({ isAmbiguous, isMisspelt, missingIn, leftOver, isLow }: Doubts): string | null {
   const reasons = [
-    ...(isAmbiguous ? ['ambiguous'] : []),
-    ...(isMisspelt ? ['misspelt'] : []),
-    ...(missingIn === undefined ? [] : [`not in ${missingIn}`]),
-    ...(leftOver ? [`left over: ${leftOver}`] : []),
-  ];
-  // `low score` is added only if there is no other reason, because the other reasons themselves lower the score.
-  if (reasons.length === 0) return isLow ? 'low score' : null;
-  return reasons.join('; ');
+    isAmbiguous && 'ambiguous',
+    isMisspelt && 'misspelt',
+    missingIn !== undefined && `not in ${missingIn}`,
+    leftOver && `left over: ${leftOver}`,
+  ].filter(Boolean);
+  // The other reasons themselves lower the score.
+  return reasons.join('; ') || (isLow ? 'low score' : null);
 }

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { Failure } from '../core/failure.ts';
 import { type BuildContext, DataNeeded } from '../core/node.ts';
 import { timeout } from '../core/options/amounts.ts';
 import type { Fields } from '../core/record.ts';
@@ -9,6 +8,7 @@ import { meanings } from '../nodes/call-policy.ts';
 import { countryNamed, isBlank, noCountry } from './country-names.ts';
 import { lookupOptions } from './lookup/lookup.ts';
 import type { CategoryNames } from './lookup.ts';
+import { refusedValue } from './refused-value.ts';
 
 const coordinate = z.union([z.string(), z.number()], { error: 'expected a number, or text with {{field}}' });
 
@@ -130,7 +130,7 @@ export function countryTemplate(
   return (fields) => {
     const written = render(fields);
     const code = countryNamed(written);
-    if (code === undefined && !isBlank(written)) throw new Failure('request', noCountry(written), { sent: false });
+    if (code === undefined && !isBlank(written)) throw refusedValue(noCountry(written));
     return code;
   };
 }

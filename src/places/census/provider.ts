@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { Auth } from '../../core/auth/auth.ts';
-import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { duration } from '../../core/options/amounts.ts';
 import { credentialName, fieldName } from '../../core/options/names.ts';
@@ -12,7 +11,8 @@ import { type JsonObject, membersOf, type ValuePath } from '../../core/value/val
 import { meanings } from '../../nodes/call-policy.ts';
 import { type LookupServer, lookupOptions } from '../lookup/lookup.ts';
 import type { LookupDocument } from '../lookup.ts';
-import type { SourceName } from '../sources.ts';
+import { refusedValue, unexpectedText } from '../refused-value.ts';
+import { type SourceName, sources } from '../sources.ts';
 
 /** The compiled queries of a node, for one provider of figures. */
 export interface CensusQuestions {
@@ -45,8 +45,8 @@ interface Figures {
 }
 
 /** Returns the answer document. If `match` is false, the figures contain only what the query states, such as the code. */
-export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, attribution: string): LookupDocument {
-  return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution };
+export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, source: SourceName): LookupDocument {
+  return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution: sources[source].text };
 }
 
 export const yearForm: TextForm = { pattern: /^(?:19|20)\d\d$/, expected: 'a year such as 2024' };
@@ -129,12 +129,11 @@ export function checkedText(
   at: ValuePath,
   context: BuildContext,
 ): (fields: Fields) => string {
-  const message = (found: string) => `expected ${expected}, found ${JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found)}`;
-  if (referencedFields(text).length === 0 && !pattern.test(text.trim())) context.problem(at, message(text));
+  if (referencedFields(text).length === 0 && !pattern.test(text.trim())) context.problem(at, unexpectedText(expected, text));
   const render = textTemplate(text);
   return (fields) => {
     const written = render(fields).trim();
-    if (!pattern.test(written)) throw new Failure('request', message(written), { sent: false });
+    if (!pattern.test(written)) throw refusedValue(unexpectedText(expected, written));
     return written;
   };
 }

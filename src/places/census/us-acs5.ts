@@ -8,7 +8,7 @@ import { parseJson } from '../../core/value/json.ts';
 import { objectOf, type Value } from '../../core/value/value.ts';
 import { queryText, refuseUnsuccessful } from '../lookup/server-requests.ts';
 import type { LookupDocument } from '../lookup.ts';
-import { sources } from '../sources.ts';
+import { refusedValue, unexpectedText } from '../refused-value.ts';
 import {
   type CensusOptions,
   type CensusProvider,
@@ -143,7 +143,7 @@ function acsDocument(response: HttpResponse, { unit, year, variables }: AskedTab
   const row = response.status === 204 ? undefined : rowsOf(response).get(unit.geoid);
   const values = objectOf(variables.map(({ field, code }) => [field, numberOf(row && cellOf(row, code, response))] as const));
   const name = row?.get('NAME') ?? null;
-  return censusDocument(row !== undefined, { ...unit, name: name as string | null, year, values }, sources[source].text);
+  return censusDocument(row !== undefined, { ...unit, name: name as string | null, year, values }, source);
 }
 
 function cellOf(row: AcsRow, code: string, { status }: HttpResponse): Value {
@@ -190,14 +190,13 @@ function noUnit(option: 'geoid' | 'zcta', text: string): string {
   const expected =
     option === 'zcta' ? 'a ZIP code of 5 digits' : 'a code of 2 (state), 5 (county), 11 (tract), 12 (block group) or 15 digits (block)';
   const code = text.trim();
-  const found = JSON.stringify(code.length > 40 ? `${code.slice(0, 40)}…` : code);
-  return `expected ${expected}, found ${found}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
+  return `${unexpectedText(expected, code)}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
 }
 
 /** Parses the code of a geographic unit. Throws a Failure (`request`) if the text is not a code. */
 function readUnit(option: 'geoid' | 'zcta', text: string): CensusUnit {
   const unit = option === 'zcta' ? zctaOf(text) : unitOf(text);
-  if (!unit) throw new Failure('request', noUnit(option, text), { sent: false });
+  if (!unit) throw refusedValue(noUnit(option, text));
   return unit;
 }
 

@@ -15,25 +15,20 @@ const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Pro
 
 /** The data for a kind of lookup is loaded when it is first needed. */
 export function createLookups(folder: string): Lookups {
-  const finders = new Map<string, LookupFunction<never>>();
-  const coming = new Map<string, Promise<LookupFunction<never>>>();
+  const finders = new Map<string, LookupFunction<never> | Promise<LookupFunction<never>>>();
   return {
     find(request) {
-      const finder = finders.get(request.lookup);
-      return finder
-        ? lookupAnswer(finder, request)
-        : loaded(request.lookup as keyof LookupQueries).then((finder) => lookupAnswer(finder, request));
+      const finder = finders.get(request.lookup) ?? load(request.lookup as keyof LookupQueries);
+      return finder instanceof Promise ? finder.then((loaded) => lookupAnswer(loaded, request)) : lookupAnswer(finder, request);
     },
   };
 
-  function loaded(name: keyof LookupQueries): Promise<LookupFunction<never>> {
-    const found = coming.get(name);
-    if (found) return found;
+  function load(name: keyof LookupQueries): Promise<LookupFunction<never>> {
     const loading = loaders[name](folder).then((finder) => {
       finders.set(name, finder);
       return finder;
     });
-    coming.set(name, loading);
+    finders.set(name, loading);
     return loading;
   }
 }

@@ -6,7 +6,7 @@ import type { Fields } from '../../core/record.ts';
 import { referencedFields } from '../../core/template/template.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import { type AddressParts, fipsWithin, type LookupDocument } from '../lookup.ts';
-import { sources } from '../sources.ts';
+import { refusedValue } from '../refused-value.ts';
 import { type FoundPlace, geocodeDocument, pointIn } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { ProviderBatch, QuestionTemplate } from './question.ts';
@@ -76,13 +76,12 @@ function isComplete([, , status, ...more]: BatchRow, withGeographies: boolean, i
 }
 
 function documentOfRow([, , status, ...more]: BatchRow): LookupDocument {
-  const attribution = sources['census-bureau'].text;
   const question = { address: {} };
-  if (status !== 'Match') return geocodeDocument([], question, attribution, status === 'Tie');
+  if (status !== 'Match') return geocodeDocument([], question, 'census-bureau', status === 'Tie');
   const [, address = '', coordinates = '', , , ...units] = more;
   const [lon = '', lat = ''] = coordinates.split(',');
   const fips = units.length > 0 ? { fips: fipsWithin(units.join('')) } : {};
-  return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
+  return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, 'census-bureau');
 }
 
 /** Returns a line of CSV with every cell in quotes. Control characters become spaces, so that a cell cannot end the line. */
@@ -98,8 +97,7 @@ export type CensusData = { readonly benchmark: string; readonly vintage: string 
 /** Under the geocoder's names. Throws a Failure if there is no street, because the geocoder refuses such an address. */
 export function addressQuery({ street = '', city = '', state = '', postcode = '' }: AddressParts): Record<string, string> {
   const parts = { street: street.trim(), city: city.trim(), state: state.trim(), zip: postcode.trim() };
-  if (parts.street === '')
-    throw new Failure('request', 'expected a street, because census-us finds only houses, found none', { sent: false });
+  if (parts.street === '') throw refusedValue('expected a street, because census-us finds only houses, found none');
   return Object.fromEntries(Object.entries(parts).filter(([, text]) => text !== ''));
 }
 

@@ -2,6 +2,7 @@ import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
 import { type Coordinates, metresBetween, readCoordinates } from '../coordinates.ts';
 import { doubtText, type LookupDocument, maxCandidates, noPlace } from '../lookup.ts';
+import { type SourceName, sources } from '../sources.ts';
 import type { GeocodeQuestion } from './question.ts';
 
 /** It shows how exact the place's coordinates are. */
@@ -34,10 +35,11 @@ export function placesFor(found: readonly FoundPlace[], question: GeocodeQuestio
 export function geocodeDocument(
   found: readonly FoundPlace[],
   question: GeocodeQuestion,
-  attribution: string,
+  source: SourceName,
   isAmbiguous = false,
 ): LookupDocument {
   const [first] = found;
+  const attribution = sources[source].text;
   if (!first) return { ...noPlace, ambiguous: isAmbiguous, doubt: doubtText({ isAmbiguous }), attribution };
   const { lat, lon, level, fips } = first;
   return {

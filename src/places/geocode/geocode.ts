@@ -8,7 +8,7 @@ import { type GeocodeOptions, geocodeOptions } from './geocode-options.ts';
 import { nominatim } from './nominatim.ts';
 import { photon } from './photon.ts';
 import { type GeocodeProvider, type QuestionTemplate, questionTemplate } from './question.ts';
-import { contextOf, geocodeServer, settingsOf } from './server-geocode.ts';
+import { geocodeServer, settingsOf } from './server-geocode.ts';
 
 export const geocode = defineNode({
   name: 'geocode',
@@ -40,7 +40,7 @@ const defaultMap = {
 
 const fipsMap = { fips_county: 'fips.county', fips_tract: 'fips.tract', fips_block: 'fips.block' };
 
-/** Options that are not supported with embedded data. */
+/** Options of census-us alone. */
 const serverOptions = ['geographies', 'batch', 'benchmark', 'vintage'] as const;
 
 function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | undefined {
@@ -60,9 +60,9 @@ function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | un
     reads: question.reads,
     question: ({ name }, record) => String(name ?? askedText(question, record)),
     noMatch: (_, record) => noMatchText(question, record),
-    answerer: provider ? geocodeServer(provider, { options, question, context }) : embeddedPlaces(question),
+    answerer: provider ? geocodeServer(provider, { options, settings, question, context }) : embeddedPlaces(question),
   };
-  return lookupNode(settings, lookup, contextOf(options, provider, context));
+  return lookupNode(settings, lookup, context);
 }
 
 /** Returns the data for `provider: embedded`, which are the GeoNames places included in automate. */

@@ -10,6 +10,7 @@ import type { GeocodeProvider, GeocodeQuestion, QuestionTemplate } from './quest
 
 interface ServerGeocode {
   readonly options: GeocodeOptions;
+  readonly settings: LookupOptions;
   readonly question: QuestionTemplate;
   readonly context: BuildContext;
 }
@@ -19,36 +20,28 @@ const batchTimeoutMs = 600_000;
 /** The waits in ms before retries at a public server. */
 const publicBackoff = { initial: 30_000, max: 120_000 } as const;
 
-/** Leaves out limits from the command line for a public server, because they must not override its limits. */
-export function contextOf({ connection }: GeocodeOptions, provider: GeocodeProvider | undefined, context: BuildContext): BuildContext {
-  return provider?.isPublic && connection === undefined ? { ...context, overrides: {} } : context;
-}
-
 /** `provider` is undefined for embedded data. */
 export function settingsOf(options: GeocodeOptions, provider: GeocodeProvider | undefined, context: BuildContext): LookupOptions {
-  const { concurrency, timeoutMs = 30_000 } = provider ?? {};
-  const { batch, retry, connection } = options;
+  const { concurrency, timeoutMs = 30_000, perDay } = provider ?? {};
+  const { batch, connection } = options;
+  const retry = { ...options.retry, max: options.retry.max ?? (batch === undefined ? 3 : 4) };
   const isShared = connection !== undefined && context.connection(connection)?.concurrency !== undefined;
   return {
     ...options,
     timeout: options.timeout ?? (batch === undefined ? timeoutMs : batchTimeoutMs),
     concurrency: options.concurrency ?? (isShared ? undefined : concurrency),
-    retry: { ...retry, max: retry.max ?? (batch === undefined ? 3 : 4) },
-    ...(provider?.isPublic &&
-      connection === undefined && {
-        ...publicLimits(options),
-        retry: { ...retry, max: retry.max ?? 3, backoff: { ...retry.backoff, ...publicBackoff } },
-      }),
+    retry,
+    ...(perDay &&
+      connection === undefined && { ...publicLimits(options), retry: { ...retry, backoff: { ...retry.backoff, ...publicBackoff } } }),
   };
 }
 
 /** Returns the lookup server for a provider, configured with the options of a node. */
-export function geocodeServer(provider: GeocodeProvider, { options, question, context }: ServerGeocode): LookupServer {
-  const settings = settingsOf(options, provider, context);
+export function geocodeServer(provider: GeocodeProvider, { options, settings, question, context }: ServerGeocode): LookupServer {
   const { server, headers, perDay } = provider;
   const requests = serverRequests({ server, options: settings, headers, perDay }, context);
   const pathOf = provider.paths(options, context);
-  const batch = batchOf(provider, requests, { options, question, context });
+  const batch = batchOf(provider, requests, { options, settings, question, context });
   checkCountries(provider, options, context);
   const documentOf = (response: HttpResponse, asked: GeocodeQuestion) => provider.document(readBody(response, 'json', true) ?? null, asked);
   return {

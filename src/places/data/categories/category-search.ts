@@ -55,16 +55,13 @@ export class CategorySearch {
     this.#ids = new Map(data.categories.map(([id], index) => [id, index]));
   }
 
-  /** Also accepts an ID such as `amenity/cafe` as a tag (`amenity=cafe`). */
-  byId(text: string): CategoryHit | undefined {
-    const index = this.#ids.get(text.trim().replace('=', '/'));
-    return index === undefined ? undefined : { category: this.data.categories[index] as CategoryRow, index, score: 1 };
-  }
-
-  /** The categories that the words may refer to, with the best first. `language` is searched first, or English if it is undefined. */
+  /**
+   * The categories that the words may refer to, with the best first. An ID such as `amenity/cafe` can also be a tag (`amenity=cafe`).
+   * `language` is searched first, or English if it is undefined.
+   */
   search(words: string, language?: string): CategoryHit[] {
-    const exact = this.byId(words);
-    if (exact) return [exact];
+    const exact = this.#ids.get(words.trim().replace('=', '/'));
+    if (exact !== undefined) return [{ category: this.data.categories[exact] as CategoryRow, index: exact, score: 1 }];
     const first = language !== undefined && this.data.languages.includes(language) ? language : 'en';
     const languages = this.#languagesOf(words, first);
     const isGiven = first === language;
@@ -172,7 +169,7 @@ function byScore(one: CategoryHit, other: CategoryHit): number {
   return other.score - one.score || depthOf(one) - depthOf(other) || chains || kindRank(one) - kindRank(other) || one.index - other.index;
 }
 
-function depthOf({ category: [, tags] }: CategoryHit): number {
+export function depthOf({ category: [, tags] }: CategoryHit): number {
   return Object.keys(tags).length;
 }
 

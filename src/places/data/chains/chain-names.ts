@@ -1,6 +1,6 @@
 import { readDataNow } from '../data.ts';
 import { NearKeys } from '../folded-text.ts';
-import { type BrandRow, type ChainData, type ChainRow, companyWords, isPlainCommon, readChains } from './company-words.ts';
+import { type BrandRow, type ChainData, type ChainRow, commonWords, companyWords, readChains } from './company-words.ts';
 
 export interface ChainName {
   /** Index of the chain in the embedded data. */
@@ -83,7 +83,7 @@ export class ChainNames {
   /** Returns true if a word means a kind of place, such as `museum`, or can be part of any chain's name, such as `warehouse`. */
   isKind(word: string): boolean {
     this.#kindWords ??= new Set(companyWords(this.data.kindWords));
-    return isPlainCommon(word) || this.#kindWords.has(word) || this.#kindWords.has(word.replace(/[aou]e/g, ([vowel = '']) => vowel));
+    return commonWords.has(word) || this.#kindWords.has(word) || this.#kindWords.has(word.replace(/[aou]e/g, ([vowel = '']) => vowel));
   }
 
   isTown(key: string): boolean {
@@ -138,8 +138,8 @@ export class ChainNames {
     let isCommonEnd = true;
     for (let count = words.length - 1; count > 0; count--) {
       const [before, word] = [words.slice(0, count), words[count] as string];
-      isCommonEnd &&= isPlainCommon(word);
-      if (!isCommonEnd && !isPlainCommon(word) && !this.isWordFor(name.chain, word)) return;
+      isCommonEnd &&= commonWords.has(word);
+      if (!isCommonEnd && !commonWords.has(word) && !this.isWordFor(name.chain, word)) return;
       const key = before.join('');
       const isTelling = count > 1 ? key.length >= shortLetters.several : isCommonEnd && key.length >= shortLetters.single;
       if (isTelling && !before.every((one) => this.isKind(one)) && !this.isTown(key)) addName(shortenedName, key, name);

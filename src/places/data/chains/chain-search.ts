@@ -40,7 +40,7 @@ const minBesideKind = 4;
 /** Any company could have a name with at most `letters` letters that at least `chains` chains have. */
 const anyones = { letters: 4, chains: 3 };
 
-type Query = Omit<ChainQuery, 'minScore'>;
+export type Query = Omit<ChainQuery, 'minScore'>;
 
 /** If the whole name is not a chain's, it is treated as a bank statement line that may contain a chain's name. */
 export function searchChains(names: ChainNames, query: Query): ChainHit[] {

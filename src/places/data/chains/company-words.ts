@@ -1,5 +1,5 @@
 import { readData } from '../data.ts';
-import { foldedText } from '../folded-text.ts';
+import { foldedText, wordsOfFolded } from '../folded-text.ts';
 
 /** A suffix of several words is joined into one word. */
 const legalForms = new Set(
@@ -15,7 +15,7 @@ const legalForms = new Set(
 );
 
 /** Words that may be in any chain's name or follow it. They do not help to identify a chain. */
-const commonWords = new Set(
+export const commonWords: ReadonlySet<string> = new Set(
   [
     'the a of and by at in national store stores shop shops outlet outlets branch filiale filialen niederlassung location franchise',
     'market markt mkt marche mercado super superstore hyper express city center centre retail warehouse whse wholesale official online group gruppe groupe holding holdings',
@@ -44,11 +44,7 @@ const branchName = /^\d+[a-z]?$|.[店점]$/u;
 
 /** Splits the name of a company into words in lower case without accents. Replaces `&`, `+`, `und` and `et` with `and`. */
 export function companyWords(name: string): string[] {
-  const words =
-    foldedText(name)
-      .replace(/['’‘`´]/g, '')
-      .replace(/[&+]/g, ' and ')
-      .match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  const words = wordsOfFolded(foldedText(name).replace(/[&+]/g, ' and '));
   return words.map((word) => (word === 'und' || word === 'et' ? 'and' : word));
 }
 
@@ -75,20 +71,14 @@ function withoutEnd(words: readonly string[]): readonly string[] {
   return words;
 }
 
-/** True for a word such as `gmbh` that ends the name of a company, so that other words after it do not belong to the name. */
-export function isCompanyEnd(word: string): boolean {
-  return companyEnds.has(word);
-}
+/** Words that end the name of a company, so that other words after it do not belong to the name. */
+export const companyEnds: ReadonlySet<string> = new Set(
+  'gmbh mbh kg ohg inc llc ltd limited plc corp bv nv sarl sas spa srl oyj'.split(' '),
+);
 
-const companyEnds = new Set('gmbh mbh kg ohg inc llc ltd limited plc corp bv nv sarl sas spa srl oyj'.split(' '));
-
-/** Returns true if a word does not help to identify a chain: a word with a number, a company suffix, or a common word such as `store`. */
+/** True for a word with a number, a company suffix, or a common word such as `store`. */
 export function isCommon(word: string): boolean {
   return commonWords.has(word) || legalForms.has(word) || /\d|.[店점]$/u.test(word);
-}
-
-export function isPlainCommon(word: string): boolean {
-  return commonWords.has(word);
 }
 
 /** Returns the words before a word such as `Filiale`, which the name of a branch follows. */

@@ -1,6 +1,6 @@
 import { countryCode } from '../../country-names.ts';
 import { foldedText } from '../folded-text.ts';
-import { isCompanyEnd } from './company-words.ts';
+import { companyEnds } from './company-words.ts';
 
 /** Words in several languages before the name of a business on bank and card statements. They are in lower case without accents. */
 const paymentWords = new Set(
@@ -115,7 +115,7 @@ interface NameEnd {
 function nameEnds(line: Line, isTown: IsTown): NameEnd[] {
   const { words, isPayment, isShortened, region } = line;
   const townEnds = (part: readonly string[]) => townStarts(part, isTown).map((count) => ({ count }));
-  const companyEnd = { count: words.findIndex((word, index) => index > 0 && isCompanyEnd(word)) };
+  const companyEnd = { count: words.findIndex((word, index) => index > 0 && companyEnds.has(word)) };
   const numberAt = words.findIndex((word, index) => index > 0 && storeNumber.test(word));
   if (numberAt > 0) {
     const rest = words.slice(numberAt + 1);
@@ -133,7 +133,7 @@ function nameEnds(line: Line, isTown: IsTown): NameEnd[] {
 }
 
 /** The number of words before each possible town. If a town is written twice, only the words before the first mention count. */
-function townStarts(words: readonly string[], isTown: (words: readonly string[]) => boolean): number[] {
+function townStarts(words: readonly string[], isTown: IsTown): number[] {
   const counts: number[] = [];
   for (let count = 1; count <= longestTown && count < words.length; count++) {
     if (!isTown(words.slice(-count))) continue;
@@ -145,12 +145,7 @@ function townStarts(words: readonly string[], isTown: (words: readonly string[])
 }
 
 /** Returns true if the words after a store number may be the name of a town. */
-function isPlace(
-  words: readonly string[],
-  { region, isCapital }: Line,
-  number: string,
-  isTown: (words: readonly string[]) => boolean,
-): boolean {
+function isPlace(words: readonly string[], { region, isCapital }: Line, number: string, isTown: IsTown): boolean {
   const rest = words.filter((word) => !/\d/.test(word));
   if (rest.length === 0 || isTown(rest)) return true;
   if (rest.length > longestTown) return false;
