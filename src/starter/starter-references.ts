@@ -12,7 +12,6 @@ import { plainName, type WrittenNode, withLiterals } from './written-node.ts';
 export interface Example {
   readonly name: string;
   readonly columns: readonly string[];
-  /** The fields of the first record; undefined if the input is empty. */
   readonly fields?: Fields;
 }
 
@@ -115,13 +114,11 @@ function textReference(values: ReplacedValues, place: ValuePlace, text: string):
   return values.referenceAt(place, (own) => textOf(own) === text);
 }
 
-/** Returns the fields that a node takes from the records, as `{{field}}` or as `{ cel: int(field) }`. */
 export function fieldsOf(node: WrittenNode): string[] {
   const text = JSON.stringify(node);
   return [...referencedFields(text), ...[...text.matchAll(/\{"cel":"\w+\((\w+)\)/g)].map(([, name = '']) => name)];
 }
 
-/** Returns the body value that inserts a field as a number, or as a string if CEL cannot refer to the field's name. */
 function asNumber(field: string, convert: 'int' | 'double'): unknown {
   return isCelName(field) ? { cel: `${convert}(${field})` } : `{{${field}}}`;
 }
@@ -184,7 +181,6 @@ class ReplacedValues {
     this.#replaced.set(field.column, replacement);
   }
 
-  /** Returns a note for each replaced value, with all its places. */
   notes(): string[] {
     const replaced = [...this.#replaced.values()].map(({ column, name, value, isSecret, places }) => {
       const shown = isSecret ? `the first record's ${plainName(column)}` : plainName(shortName(textOf(value as Value)));

@@ -51,7 +51,6 @@ export class Variables {
     return Object.fromEntries([...this.#used.values()].map(({ name, value }) => [name, value]));
   }
 
-  /** The fields that the flow has to compute; undefined if there are none. */
   get computed(): Readonly<Record<string, { readonly cel: string }>> | undefined {
     if (this.#expressions.size === 0) return undefined;
     return Object.fromEntries([...this.#expressions].map(([field, cel]) => [field, { cel }]));
