@@ -1,6 +1,5 @@
 // This file imports nothing, because the script that builds the embedded data uses it, too. Both then normalize names in the same way.
 
-/** The languages in which names of countries are recognized. */
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'cs', 'ru', 'uk', 'ja', 'ko', 'zh', 'tr', 'fi', 'el', 'da', 'no'];
 
 /** Country codes of ISO 3166-1, from alpha-3 to alpha-2. */
@@ -187,7 +186,6 @@ export function isNoValue(text: string): boolean {
   return text.length <= longest && blanks.has(text.trim().toLowerCase());
 }
 
-/** True for text that means "no value", or that contains no letters or digits. */
 export function isBlank(text: string): boolean {
   return isNoValue(text) || !/[\p{L}\p{N}]/u.test(text);
 }

@@ -136,7 +136,6 @@ export interface PointsQuery {
   readonly where: Around | Box;
   /** A point must have all tags of at least one category. An empty list matches every point. */
   readonly categories: readonly Tags[];
-  /** Undefined to match points of any chain. */
   readonly chain?: Tags;
 }
 
@@ -160,12 +159,10 @@ export function hasTags(tags: FoundPoint['tags'], wanted: Tags): boolean {
 }
 
 interface Doubts {
-  /** True if another answer fits the query just as well. */
   readonly isAmbiguous: boolean;
   readonly isMisspelt?: boolean;
   /** The country in the query, if the chain does not exist there. */
   readonly missingIn?: string;
-  /** The words of the query that matched nothing. */
   readonly leftOver?: string | null;
   readonly isLow?: boolean;
 }

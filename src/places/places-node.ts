@@ -77,18 +77,18 @@ export const places = defineNode({
 type OptionName = keyof PlacesOptions;
 
 interface PlacesLookup {
-  /** The option that the lookup requires; undefined if `build` itself checks the required options. */
+  /** Undefined if `build` itself checks the required options. */
   readonly required?: OptionName;
-  /** The options that the lookup also accepts, besides the options of every lookup. */
-  readonly optional: readonly OptionName[];
+  /** Besides the options of every lookup. */
+  readonly options: readonly OptionName[];
   settle?(options: PlacesOptions): SettledOptions;
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 
 const kinds: Readonly<Record<PlacesOptions['lookup'], PlacesLookup>> = {
-  chain: { required: 'name', optional: ['country', 'category', 'min_score'], build: chainLookup },
-  category: { required: 'words', optional: ['language', 'min_score'], build: categoryLookup },
-  points: { optional: ['category', 'chain', 'near', 'area', 'limit', 'source', 'file'], settle: pointsSettings, build: pointsLookup },
+  chain: { required: 'name', options: ['name', 'country', 'category', 'min_score'], build: chainLookup },
+  category: { required: 'words', options: ['words', 'language', 'min_score'], build: categoryLookup },
+  points: { options: ['category', 'chain', 'near', 'area', 'limit', 'source', 'file'], settle: pointsSettings, build: pointsLookup },
 };
 
 const defaultTimeoutMs = 30_000;
@@ -106,18 +106,12 @@ function buildPlaces(written: PlacesOptions, context: BuildContext): Node | unde
   return lookupNode(options, lookup, context);
 }
 
-function checkPlacesOptions(options: PlacesOptions, kind: PlacesLookup, context: BuildContext): void {
+function checkPlacesOptions(options: PlacesOptions, { required, options: own }: PlacesLookup, context: BuildContext): void {
   const { lookup } = options;
-  const own = optionsOf(kind);
-  for (const option of new Set(Object.values(kinds).flatMap(optionsOf))) {
+  for (const option of new Set(Object.values(kinds).flatMap((kind) => kind.options))) {
     if (own.includes(option) || options[option] === undefined) continue;
-    const others = Object.entries(kinds).flatMap(([name, other]) => (optionsOf(other).includes(option) ? [name] : []));
+    const others = Object.entries(kinds).flatMap(([name, other]) => (other.options.includes(option) ? [name] : []));
     context.problem([option], `"${option}" is an option of lookup: ${others.join(' and ')}, not of lookup: ${lookup}`);
   }
-  const { required } = kind;
   if (required && options[required] === undefined) context.problem(['lookup'], `lookup: ${lookup} needs the option "${required}"`);
-}
-
-function optionsOf({ required, optional }: PlacesLookup): OptionName[] {
-  return required ? [required, ...optional] : [...optional];
 }

@@ -135,22 +135,14 @@ export function countryTemplate(
   };
 }
 
-/** The compiled option `country` of a lookup that prefers a country, but also finds results elsewhere. */
-interface PreferredCountry {
-  /** Returns the alpha-2 code; undefined for text that is not a country, such as `n/a`. */
-  code(fields: Fields): string | undefined;
-  /** Returns the text if it is neither a country nor blank; otherwise undefined. */
-  unknown(fields: Fields): string | undefined;
-}
-
-export function preferredCountry(text: string | undefined, context: BuildContext): PreferredCountry {
-  if (text === undefined) return { code: () => undefined, unknown: () => undefined };
+/** For a lookup that prefers a country, but also finds results elsewhere. `unknown` is a text that is no country. */
+export function preferredCountry(text = '', context: BuildContext) {
   if (referencedFields(text).length === 0 && text.trim() !== '' && countryNamed(text) === undefined)
     context.problem(['country'], noCountry(text));
   const render = textTemplate(text);
   return {
-    code: (fields) => countryNamed(render(fields)),
-    unknown(fields) {
+    code: (fields: Fields) => countryNamed(render(fields)),
+    unknown(fields: Fields) {
       const written = render(fields).trim();
       return written === '' || countryNamed(written) !== undefined ? undefined : written;
     },

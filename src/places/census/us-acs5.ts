@@ -99,7 +99,6 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
   rowsOf(response);
 }
 
-/** Returns the title of the page if it says that the key is missing or invalid; undefined for any other response. */
 function titleOfKeyPage(response: HttpResponse): string | undefined {
   if (!/html/i.test(response.header('content-type') ?? '')) return undefined;
   return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(textStart(response, 20_000))?.[1];
@@ -155,7 +154,6 @@ function cellOf(row: AcsRow, code: string, { status }: HttpResponse): Value {
 /** Numbers that the census uses instead of a missing value, for example if there were too few responses for a median. */
 const missingValues: ReadonlySet<number> = new Set([-222222222, -333333333, -555555555, -666666666, -888888888, -999999999]);
 
-/** Returns the number that a cell contains as text, with its digits unchanged; null for a missing value. */
 function numberOf(cell: Value | undefined): Value {
   const text = String(cell ?? '').trim();
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) || missingValues.has(Number(text))) return null;
@@ -193,7 +191,6 @@ function noUnit(option: 'geoid' | 'zcta', text: string): string {
   return `${unexpectedText(expected, code)}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
 }
 
-/** Parses the code of a geographic unit. Throws a Failure (`request`) if the text is not a code. */
 function readUnit(option: 'geoid' | 'zcta', text: string): CensusUnit {
   const unit = option === 'zcta' ? zctaOf(text) : unitOf(text);
   if (!unit) throw refusedValue(noUnit(option, text));

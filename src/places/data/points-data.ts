@@ -55,7 +55,6 @@ function isWithin(where: Around | Box, point: FoundPoint): boolean {
 
 type Sides = readonly [south: number, west: number, north: number, east: number];
 
-/** Returns the boxes in which points are searched for. An area across the date line (180° longitude) is split into two boxes. */
 function sidesOf(where: Around | Box): Sides[] {
   const [south, left, north, right] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
   const [west, east] = [left < -180 ? left + 360 : left, right > 180 ? right - 360 : right];
@@ -148,13 +147,11 @@ class PointsById {
   readonly #known = new Map<string, FilePoint>();
   readonly #unknown: FilePoint[] = [];
 
-  /** Adds the point of the feature on one line of a file, unless the line is empty. `number` is the line number, counted from 1. */
   addLine(line: string, file: string, number: number): void {
     const text = withoutSeparator(line).trim();
     if (text !== '') this.#add(parsedLine(text, file, number), `${file}:${number}`);
   }
 
-  /** Adds the points of all features in a GeoJSON collection, or of all elements in an Overpass response. */
   addAll(value: Value, file: string): void {
     const { features, elements } = isObject(value) ? value : {};
     const list = features ?? elements;

@@ -55,7 +55,6 @@ function multipart(file: string, data: CensusData): { readonly contentType: stri
 /** The columns of a row in a response. The columns after the side of the street exist only if codes of geographic units were requested. */
 type BatchRow = readonly [number: string, sent: string, status: string, ...more: string[]];
 
-/** Returns the documents for the complete rows in a response, keyed by row number. */
 function documentsIn(response: HttpResponse, withGeographies: boolean): ReadonlyMap<number, LookupDocument> {
   const start = textStart(response, 2000);
   if (/^\s*</.test(start)) {

@@ -84,7 +84,6 @@ function censusPlace({ matchedAddress, coordinates, addressComponents, geographi
   };
 }
 
-/** Returns the census units that contain a point, in the form of a place; empty if there are none. */
 function placeAt(body: Value, question: GeocodeQuestion): FoundPlace[] {
   const { geographies } = resultIn(body);
   if (!isObject(geographies)) throw new Failure('answer', `expected geographies, found ${excerpt(jsonOf(body))}`);

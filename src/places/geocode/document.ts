@@ -24,7 +24,6 @@ export interface FoundPlace extends Coordinates {
   readonly fips?: JsonObject;
 }
 
-/** Returns the places that are in the countries of the query, and within its maximum distance. */
 export function placesFor(found: readonly FoundPlace[], question: GeocodeQuestion): readonly FoundPlace[] {
   const { country } = question;
   const there = country ? found.filter(({ countryCode = '' }) => country.includes(countryCode)) : found;
@@ -72,7 +71,6 @@ function known(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** Returns the first of these members that contains a string or number, as text; undefined if none does. */
 export function textIn(object: JsonObject, ...names: readonly string[]): string | undefined {
   return names.map((name) => plainText(object[name])).find((text) => text !== '');
 }

@@ -65,7 +65,6 @@ function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | un
   return lookupNode(settings, lookup, context);
 }
 
-/** Returns the data for `provider: embedded`, which are the GeoNames places included in automate. */
 function embeddedPlaces({ render }: QuestionTemplate): LocalData {
   return {
     request(fields) {

@@ -128,6 +128,5 @@ export interface GeocodeProvider {
 }
 
 export interface ProviderBatch extends Omit<LookupBatch, 'request'> {
-  /** Returns the request for some records, which are keyed by their number in the request. */
   payload(records: ReadonlyMap<number, Fields>): Payload;
 }

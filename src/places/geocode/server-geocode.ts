@@ -36,7 +36,6 @@ export function settingsOf(options: GeocodeOptions, provider: GeocodeProvider | 
   };
 }
 
-/** Returns the lookup server for a provider, configured with the options of a node. */
 export function geocodeServer(provider: GeocodeProvider, { options, settings, question, context }: ServerGeocode): LookupServer {
   const { server, headers, perDay } = provider;
   const requests = serverRequests({ server, options: settings, headers, perDay }, context);
@@ -70,7 +69,6 @@ export function geocodeServer(provider: GeocodeProvider, { options, settings, qu
   };
 }
 
-/** Returns an empty query of the kind that the node sends. */
 function sampleQuestion({ point }: GeocodeOptions): GeocodeQuestion {
   return point ? { lat: 0, lon: 0, maxDistance: 0 } : { address: '' };
 }

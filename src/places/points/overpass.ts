@@ -92,7 +92,6 @@ function tagText(tags: Tags): string {
     .join('');
 }
 
-/** Returns text in quotes. Escapes every character that could end the quotes. */
 function quoted(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
   const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.exec(text)?.[0];
@@ -101,7 +100,6 @@ function quoted(text: string): string {
   throw refusedValue(`expected a name without control characters, found U+${code}`);
 }
 
-/** Returns the shortest form of a number without an exponent. */
 function number(value: number): string {
   const text = String(value);
   return text.includes('e') ? value.toFixed(12).replace(/\.?0+$/, '') : text;

@@ -42,7 +42,6 @@ function categoryAnswer(search: CategorySearch, { words, language, minScore }: C
   return { query: words, match, id, name, tags, score, candidates };
 }
 
-/** Returns the language part of a language tag, such as `de` for `de-AT`. */
 function tongueOf(language: string | undefined): string | undefined {
   return language?.toLowerCase().split(/[-_]/)[0];
 }

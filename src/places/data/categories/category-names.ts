@@ -14,7 +14,6 @@ const minChoiceScore = 0.5;
 
 const maxChoices = 5;
 
-/** Finds the one category that words in a flow refer to. */
 export function loadCategoryNames(folder: string): CategoryNames {
   const search = categorySearch(folder);
   return (words) => namedCategory(search.search(words));

@@ -99,7 +99,6 @@ export class CategorySearch {
     }
   }
 
-  /** Returns all categories, sorted by ID. */
   all(): CategoryHit[] {
     return this.data.categories.map((category, index) => ({ category, index, score: 1 }));
   }

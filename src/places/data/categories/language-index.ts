@@ -73,7 +73,6 @@ export class LanguageIndex {
     return found;
   }
 
-  /** Returns the categories that have exactly these words as a name, tag value or term. */
   searchTexts(words: readonly string[]): ReadonlyMap<number, number> {
     return this.#letters.get(words.join(''));
   }

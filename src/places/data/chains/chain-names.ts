@@ -56,7 +56,6 @@ export class ChainNames {
     return new ChainNames(await readChains(folder), folder);
   }
 
-  /** Returns the names of chains whose letters and digits equal `key`. */
   named(key: string): readonly ChainName[] {
     return namesIn(this.#names, key);
   }

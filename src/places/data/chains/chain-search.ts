@@ -105,7 +105,6 @@ class Hits {
     return [...this.#hits.values()];
   }
 
-  /** Returns true if the lookup specifies a country and the chain has branches there. */
   isThere(chain: number): boolean {
     const { country } = this.#query;
     return country !== undefined && this.#names.presence(chain, country) > 0;
@@ -227,7 +226,7 @@ function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[
 /** Accepts spelling mistakes. Also compares the words before common words at the end, such as `store`. */
 function addNear(names: ChainNames, words: readonly string[], hits: Hits): void {
   const whole = words.join('');
-  const start = words.slice(0, lastTelling(words) + 1).join('');
+  const start = words.slice(0, words.findLastIndex((word) => !isCommon(word)) + 1).join('');
   for (const key of new Set([whole, start])) {
     for (const [found, mistakes] of names.near(key)) {
       if (mistakes === 0) continue;
@@ -249,8 +248,4 @@ function initialMistakes(words: readonly string[], key: string, found: string): 
     at += word.length;
   }
   return mistakes;
-}
-
-function lastTelling(words: readonly string[]): number {
-  return words.findLastIndex((word) => !isCommon(word));
 }

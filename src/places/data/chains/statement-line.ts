@@ -1,34 +1,28 @@
 import { countryCode } from '../../country-names.ts';
-import { foldedText } from '../folded-text.ts';
+import { foldedText, wordSet } from '../folded-text.ts';
 import { companyEnds } from './company-words.ts';
 
 /** Words in several languages before the name of a business on bank and card statements. They are in lower case without accents. */
-const paymentWords = new Set(
-  [
-    'pos purchase purchases debit debits card visa mastercard maestro amex checkcard checkcrd check crd authorized recurring payment pmt',
-    'preauthorized withdrawal ach contactless signature pin eftpos interac pur dbt retail transaction trans pymt sq tst paypal pp sumup',
-    'zettle iz sp applepay googlepay apple google pay klarna stripe bancontact idp dda dc',
-    'kartenzahlung girocard ec lastschrift sepa basislastschrift kartenkauf zahlung debitk kreditkarte kartenumsatz bezahlung elv',
-    'cb carte achat paiement prlv prelevement facture facturette',
-    'betaalautomaat betaling bea pinbetaling betaalpas ideal incasso pintransactie',
-    'compra tarjeta pago cargo recibo tarj tpv pagamento acquisto carta addebito operazione cartao debito credito',
-    'platnosc karta karty zakup przy uzyciu kortkop kop dankort nota kob kortbetaling varekjop kortkjop platba kartou nakup kartyas vasarlas',
-    'korttiosto osto plata cumparare cardul harcama alisveris pagato paid',
-  ]
-    .join(' ')
-    .split(' '),
+const paymentWords = wordSet(
+  `pos purchase purchases debit debits card visa mastercard maestro amex checkcard checkcrd check crd authorized recurring payment pmt
+  preauthorized withdrawal ach contactless signature pin eftpos interac pur dbt retail transaction trans pymt sq tst paypal pp sumup
+  zettle iz sp applepay googlepay apple google pay klarna stripe bancontact idp dda dc kartenzahlung girocard ec lastschrift sepa
+  basislastschrift kartenkauf zahlung debitk kreditkarte kartenumsatz bezahlung elv cb carte achat paiement prlv prelevement facture
+  facturette betaalautomaat betaling bea pinbetaling betaalpas ideal incasso pintransactie compra tarjeta pago cargo recibo tarj tpv
+  pagamento acquisto carta addebito operazione cartao debito credito platnosc karta karty zakup przy uzyciu kortkop kop dankort nota kob
+  kortbetaling varekjop kortkjop platba kartou nakup kartyas vasarlas korttiosto osto plata cumparare cardul harcama alisveris pagato
+  paid`,
 );
 
 /** Words that may come between a word for a payment and the name of the business. */
-const joiningWords = new Set('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref cu til'.split(' '));
+const joiningWords = wordSet('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref cu til');
 
 /** Matches words that thank the customer, as in `REWE SAGT DANKE`. */
 const thanks = /\b(?:sagt danke|dankt|vielen dank|danke|merci|thank you)\b/g;
 
-const states = new Set(
-  'al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri sc sd tn tx ut vt va wa wv wi wy dc pr'.split(
-    ' ',
-  ),
+const states = wordSet(
+  `al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri sc sd tn tx ut vt
+  va wa wv wi wy dc pr`,
 );
 
 /** Country codes by other names, and by Canadian and Australian abbreviations, except abbreviations that are also a country's code. */
@@ -80,7 +74,6 @@ interface StatementName {
 /** A bank or card statement line. Words for the payment, dates and similar parts have been removed from `words`. */
 interface Line {
   readonly words: readonly string[];
-  /** True if words for a payment were removed from the line. */
   readonly isPayment: boolean;
   /** True if words for a payment, a date, or similar parts were removed from the line. */
   readonly isShortened: boolean;
@@ -179,7 +172,6 @@ function statementLineOf(text: string): Line {
 
 const afterNumber = new Set(['nr', 'no', 'ref']);
 
-/** Returns the index of the first word after the words for the payment. */
 function paymentEnd(words: readonly string[]): number {
   let end = 0;
   for (const [index, word] of words.entries()) {

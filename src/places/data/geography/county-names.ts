@@ -54,7 +54,6 @@ const kinds =
 /** Maximum number of characters in the abbreviated name of a county. */
 const longestShort = 6;
 
-/** Collects the names of counties, and the two-letter codes of Italian provinces. */
 export function countyNames(districts: readonly District[], regions: readonly Region[]): CountyNames {
   const names = new Map<string, NamedCounty[]>();
   const add = (name: string, county: NamedCounty) => {
@@ -92,7 +91,6 @@ export function countyNames(districts: readonly District[], regions: readonly Re
 /** Countries, keyed by their names and codes in the normalized form that `placeKey` returns. */
 export type CountryNames = ReadonlyMap<string, Country>;
 
-/** Collects the names of countries in many languages, and their two-letter and three-letter codes. */
 export function countryNames(countries: readonly Country[]): CountryNames {
   const found = new Map<string, Country>();
   const byCode = new Map(countries.map((country) => [country.code, country]));

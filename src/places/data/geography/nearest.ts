@@ -15,7 +15,6 @@ export interface NearestPlace {
 
 /** A k-d tree of longitudes and latitudes, although distances are measured on the sphere. */
 export class Nearest {
-  /** The number of each place, in the order of the tree. */
   readonly #ids: Uint16Array | Uint32Array;
   /** The longitude and latitude of each place in degrees, in the order of the tree. */
   readonly #degrees: Float64Array;
@@ -125,7 +124,6 @@ export class Nearest {
     this.#bestSquare = square;
   }
 
-  /** Returns the distance in metres between the point and a place, with the haversine formula. */
   #distanceOf(index: number): number {
     const lat = this.#degrees[2 * index + 1] as number;
     const lon = this.#degrees[2 * index] as number;

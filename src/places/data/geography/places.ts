@@ -24,7 +24,6 @@ export interface Country {
   readonly code3: string | null;
   /** The English name of the country. */
   readonly name: string;
-  /** The number that identifies the country's capital in the data. */
   readonly seat: number;
   readonly population: number;
 }
@@ -38,7 +37,6 @@ export interface Region {
   readonly country: Country;
   readonly seat: number;
   readonly population: number;
-  /** The number that identifies the region's largest place in the data. */
   readonly largest: number;
 }
 
@@ -97,7 +95,6 @@ export class PlaceTable {
     this.count = this.#lats.length;
   }
 
-  /** Returns the country with an alpha-2 code; undefined if the data contains no place in that country. */
   country(code: string): Country | undefined {
     return this.countries.find((country) => country.code === code);
   }
@@ -122,7 +119,6 @@ export class PlaceTable {
     return this.districts[(this.#districtNumbers[place] as number) - 1];
   }
 
-  /** Returns the centre of a district. This is the average of the coordinates of its places. */
   middleOf(district: District): Coordinates {
     this.#middles ??= this.#middlesOfDistricts();
     return this.#middles[district.number] as Coordinates;

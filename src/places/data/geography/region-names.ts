@@ -56,7 +56,6 @@ const others = new Map(
   ),
 );
 
-/** Collects the names of regions, and their codes if these consist of letters. */
 export function regionNames(regions: readonly Region[]): RegionNames {
   const names = new Map<string, Region[]>();
   const add = (name: string, region: Region) => {

@@ -250,7 +250,6 @@ function streetIn(tokens: readonly AddressToken[], text: string): readonly [numb
   return undefined;
 }
 
-/** Returns true if the word at `index` typically ends the name of a street or a building, such as `Road`. */
 function endsStreet(tokens: readonly AddressToken[], index: number, text: string): boolean {
   const token = tokens[index] as AddressToken;
   return wordsAfterStreet.has(token.key) || wordsAfterBuilding.has(token.key) || (isSaint(token, text) && isStreet(tokens, index));

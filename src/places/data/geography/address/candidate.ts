@@ -22,7 +22,6 @@ export interface Candidate {
   /** Number of words in the address that are the name of the candidate, or of a country, region or county that contains the candidate. */
   readonly words: number;
   readonly score: number;
-  /** True if the place's name is misspelled in the address. */
   readonly isNear: boolean;
   /** The best fit of a postcode in the address. */
   readonly fit: PostcodeFit;

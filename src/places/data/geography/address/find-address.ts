@@ -108,7 +108,6 @@ function placesIn(search: PlaceSearch): Omit<Searched, 'search'> {
   return { accepted: isMeant ? [area] : [], rejected: [] };
 }
 
-/** Returns true if a reading contains a region or country, and also other words, which should be a place there. */
 function isNaming({ used, rest }: AddressReading): boolean {
   return used > 0 && rest.length > 0;
 }

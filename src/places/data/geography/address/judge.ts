@@ -72,7 +72,6 @@ function verdictOn(evidence: Evidence, hit: Hit, search: PlaceSearch): Verdict {
   return unsupportedVerdict(evidence, search);
 }
 
-/** True if there are unexplained words around the name, and no region or postcode that makes the place sure. */
 function isAmongWords({ before, after, fit }: Evidence, { reading }: PlaceSearch): boolean {
   return before.length + after.length > 0 && reading.region === undefined && fit !== 3;
 }
@@ -80,7 +79,6 @@ function isAmongWords({ before, after, fit }: Evidence, { reading }: PlaceSearch
 /** Minimum population of a place whose name also is a word such as `home`, if nothing else supports the place. */
 const leastVague = 100_000;
 
-/** True if nothing but a word such as `home` or `area` names the place. */
 export function isVagueAlone({ reading, isLimited, postcodes }: PlaceSearch, words: readonly Word[], population: number): boolean {
   if (population >= leastVague || isLimited || postcodes.length > 0 || reading.country || reading.county) return false;
   return (!reading.region || reading.rest.length === 0) && isVague(keyOf(words));

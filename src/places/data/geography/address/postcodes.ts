@@ -161,7 +161,6 @@ export function hasPostcodes(country: string): boolean {
   return withPostcodes.has(country);
 }
 
-/** Finds all parts of an address that look like postcodes. Parts that consist only of digits may also be house numbers. */
 export function postcodesIn(text: string): Postcode[] {
   if (!codeHint.test(text)) return [];
   // For \b, letters with accents are not letters, but an underscore is.
@@ -266,7 +265,6 @@ export function postcodeFit({ code, countries }: Postcode, region: Region, distr
   return isThere === undefined ? 2 : isThere ? 3 : 1;
 }
 
-/** Undefined if it is not known which postcodes the region has. */
 function isInRegion(code: string, region: Region, district: District | undefined): boolean | undefined {
   const country = region.country.code;
   const range = ranges.get(country);

@@ -16,7 +16,6 @@ export interface PlaceSearch extends Gazetteer {
   readonly reading: AddressReading;
   readonly postcodes: readonly Postcode[];
   readonly isAllowed: (country: Country) => boolean;
-  /** True if the lookup is limited to certain countries. */
   readonly isLimited: boolean;
   /** True if the address contains numbers or consists of separate parts. */
   readonly hasNumbers: boolean;
@@ -29,9 +28,7 @@ export interface Hit {
   /** True if the name is the place's main name. False for a name in another language or spelling. */
   readonly isOwnName: boolean;
   readonly words: readonly Word[];
-  /** True if the segment contains no words other than the name. */
   readonly isWhole: boolean;
-  /** True if the name is misspelled in the address. */
   readonly isNear?: boolean;
 }
 
@@ -41,7 +38,6 @@ const longestCode = 3;
 /** Maximum number of places with the same name that are considered. */
 const maxNamesakes = 12;
 
-/** Finds the places that have the name `words` and are in the country and region of the reading. */
 export function hitsOf(search: PlaceSearch, words: readonly Word[], isWhole: boolean, key = keyOf(words)): Hit[] {
   const namesakes = search.find(key);
   if (!namesakes) return [];

@@ -28,7 +28,6 @@ const longestBeginning = 3;
 /** Maximum number of names with which an abbreviated name is compared. */
 const maxCompared = 400;
 
-/** Returns the names that abbreviated words may stand for, in the normalized form that `placeKey` returns. */
 export function spellings(words: readonly string[], names: Names): readonly string[] {
   const nickname = nicknames.get(words.length === 1 ? (words[0] as string) : words.join(' '));
   if (nickname) return [nickname];

@@ -34,7 +34,6 @@ function lastNamed(search: PlaceSearch, segments: readonly Segment[]) {
   return undefined;
 }
 
-/** Returns the places whose name is the whole segment, except for a street and words such as `Greater`. */
 function wholeHits(search: PlaceSearch, { words, town, hasHouse }: Segment): Hit[] {
   // `5 London Road` is not a place, but `Federal Way` is a town.
   const whole = hasHouse ? [] : hitsOf(search, words, true);
@@ -139,7 +138,6 @@ function firstHits(search: PlaceSearch, words: readonly Word[], count: number): 
 /** Maximum distance, in degrees of latitude, between a town and a part of the town or a neighbouring town. */
 const nearDegrees = 0.4;
 
-/** Returns true if two places are in the same region and close to each other. */
 export function isNear(places: PlaceTable, one: number, other: number): boolean {
   if (places.region(one) !== places.region(other)) return false;
   const [north, east] = [places.lat(one) - places.lat(other), places.lon(one) - places.lon(other)];

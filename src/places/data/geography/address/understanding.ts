@@ -49,7 +49,6 @@ function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, 
   return parts;
 }
 
-/** Adds the postcodes that fit, and returns the others. */
 function pushPostcodes(
   parts: AddressPart[],
   postcodes: readonly Postcode[],
