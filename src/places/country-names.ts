@@ -2,7 +2,6 @@
 
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'cs', 'ru', 'uk', 'ja', 'ko', 'zh', 'tr', 'fi', 'el', 'da', 'no'];
 
-/** Country codes of ISO 3166-1, from alpha-3 to alpha-2. */
 const codes: ReadonlyMap<string, string> = new Map(
   [
     'ANDAD AREAE AFGAF ATGAG AIAAI ALBAL ARMAM AGOAO ATAAQ ARGAR ASMAS AUTAT AUSAU ABWAW ALAAX AZEAZ BIHBA BRBBB BGDBD BELBE BFABF',

@@ -20,13 +20,11 @@ export type LookupDocument = JsonObject & {
 };
 
 export interface ChainQuery {
-  /** The chain's name as people write it. */
   readonly name: string;
   /** The country whose chains are preferred, as an ISO 3166-1 alpha-2 code in upper case; undefined for no preference. */
   readonly country?: string;
   /** The tag of the preferred category, such as `amenity/fast_food`; undefined for no preference. */
   readonly category?: string;
-  /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
 }
 
@@ -43,11 +41,9 @@ export function noLanguage(text: string): string | undefined {
 
 /** A query for a category of places, such as "bakery". */
 export interface CategoryQuery {
-  /** Words in any language, or the id of a category. */
   readonly words: string;
   /** The language that is tried first for the words, and that is used for the name in the answer. It is undefined for English. */
   readonly language?: string;
-  /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
 }
 

@@ -124,7 +124,6 @@ function asNumber(field: string, convert: 'int' | 'double'): unknown {
 }
 
 interface ValuePlace {
-  /** The place in messages, such as `the query parameter user`. */
   readonly said: string;
   /** The names that lead to the value, such as `user` and `id` for a member `id` of an object `user`. Empty for a segment of the path. */
   readonly names: readonly string[];
@@ -132,7 +131,6 @@ interface ValuePlace {
   readonly segmentBefore?: string;
 }
 
-/** A field of the first record, and the name by which the flow refers to it. */
 interface ReferredField {
   readonly column: string;
   readonly name: string;
@@ -190,7 +188,6 @@ class ReplacedValues {
   }
 }
 
-/** Returns the only field that belongs behind a segment of the path; undefined if several fields might. */
 function onlyOneFor(segment: string, fields: readonly ReferredField[]): ReferredField | undefined {
   const before = bareName(segment);
   const things = [before, before.replace(/ies$/, 'y'), before.replace(/e?s$/, ''), before.replace(/s$/, '')];

@@ -7,19 +7,16 @@ import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yaml
 
 export interface Cleaned {
   readonly node: WrittenNode;
-  /** The credentials that the flow refers to in place of the secrets. */
   readonly credentials: readonly CredentialToStore[];
   readonly notes: readonly string[];
   readonly takesField: boolean;
 }
 
-/** A credential that a flow needs. The note says where the secret was found and what to store. */
 export interface CredentialToStore {
   readonly name: string;
   readonly note: string;
 }
 
-/** The `auth` that a flow gets for that of another tool. */
 export interface TranslatedAuth {
   readonly auth: readonly WrittenAuth[];
   readonly credentials: readonly CredentialToStore[];

@@ -139,7 +139,6 @@ function literalOf(literal: string): string | number | undefined {
   return orUndefined(() => JSON.parse(literal) as string | number);
 }
 
-/** Puts fields in place of secrets in the path and in a text, where a flow cannot refer to a credential. */
 function withSecretFields(request: WrittenRequest, secrets: KnownSecrets | undefined) {
   if (!secrets) return { request, fields: [] };
   const url = pathWithFields(request.url, secrets);

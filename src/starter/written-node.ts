@@ -24,7 +24,6 @@ export interface WrittenRequest {
   readonly retries?: number;
 }
 
-/** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
 /** A request of another tool, and what the flow does not take over from it. */
@@ -171,7 +170,6 @@ export function unusableRequest(message: string): AutomateError {
 export interface WrittenHead {
   readonly name?: string;
   readonly description?: string;
-  /** Names for columns of the input, each with the column. */
   readonly columns?: Readonly<Record<string, string>>;
   readonly vars?: JsonPart;
 }
@@ -220,7 +218,6 @@ function markExamples(document: Document, node: number, paths: readonly ValuePat
 
 const maxNamed = 12;
 
-/** Empty if there are no examples. */
 export function exampleNotes(paths: readonly ValuePath[]): string[] {
   if (paths.length === 0) return [];
   const names = paths.slice(0, maxNamed).map((path) => path.reduce<string>(quotedPathTo, ''));

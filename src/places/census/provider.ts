@@ -14,7 +14,6 @@ import type { LookupDocument } from '../lookup.ts';
 import { refusedValue, unexpectedText } from '../refused-value.ts';
 import { type SourceName, sources } from '../sources.ts';
 
-/** The compiled queries of a node, for one provider of figures. */
 export interface CensusQuestions {
   readonly count: number;
   /** Empty if there is nothing to look up. Throws a Failure if the record has no valid query. */
@@ -30,7 +29,6 @@ export interface CensusProvider {
   readonly lacks: readonly (keyof CensusOptions)[];
   /** Undefined if no key is required. `credential` is a default name, and `hint` says where to obtain the key. */
   readonly key?: { readonly credential: string; readonly hint: string; auth(credential: string): Auth };
-  /** Compiles the queries of a node; undefined if a problem was reported. */
   questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined;
   /** Throws a Failure or LimitReached if the response cannot be used for any record. */
   check(response: HttpResponse, options: CensusOptions): void;
@@ -51,7 +49,6 @@ export function censusDocument(match: boolean, { name, geoid, level, year, value
 
 export const yearForm: TextForm = { pattern: /^(?:19|20)\d\d$/, expected: 'a year such as 2024' };
 
-/** A field of the answer document, and the code of the census variable whose figure the field contains. */
 export interface CensusVariable {
   readonly field: string;
   readonly code: string;

@@ -1,7 +1,7 @@
 import type { LookupAnswer, LookupRequest, Lookups } from '../../core/lookup.ts';
 import type { LookupDocument, LookupQueries } from '../lookup.ts';
 
-/** A function that performs lookups of one kind. It returns no promise if its data is already in memory. */
+/** It returns no promise if its data is already in memory. */
 type LookupFunction<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
 
 /** For each kind of lookup, a function that imports the code and loads the data. `folder` contains the embedded data. */

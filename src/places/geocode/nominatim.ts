@@ -63,7 +63,6 @@ function levelOf(result: JsonObject): Level {
   return kindsOfPlaces.has(type) || (type === 'place' && textIn(result, 'type') === 'house') ? 'house' : 'place';
 }
 
-/** A place with its importance from 0 to 1. Well-known places are more important. */
 interface WeighedPlace extends FoundPlace {
   readonly importance: number;
 }

@@ -14,12 +14,11 @@ import { refuseLong } from '../refused-value.ts';
 import type { SourceName } from '../sources.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 
-/** Either can list the countries to search in. */
 export type GeocodeQuestion = AddressQuery | PointQuery;
 
 export interface QuestionTemplate {
   readonly reads: readonly FieldUse[];
-  /** Renders the query for a record; undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
+  /** Undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
   render(fields: Fields): GeocodeQuestion | undefined;
 }
 
@@ -114,7 +113,6 @@ export interface GeocodeProvider {
   readonly lacks?: readonly (keyof GeocodeOptions)[];
   /** Default maximum number of calls in flight; undefined for the default of all nodes. */
   readonly concurrency?: number;
-  /** Default timeout of one request in ms. */
   readonly timeoutMs: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Returns a function that renders the path and query of a request. It throws a Failure if the server would refuse the query. */

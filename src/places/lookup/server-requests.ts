@@ -24,9 +24,7 @@ interface ServerParts {
   readonly auth?: Auth;
   /** A hint that says where the secret for `auth` can be obtained; undefined if no hint is needed. */
   readonly hint?: string;
-  /** The daily limit of the built-in server if it is a public one; undefined for any other server. */
   readonly perDay?: DayLimit;
-  /** The headers that every request has, besides `Accept`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 

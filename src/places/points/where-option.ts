@@ -15,7 +15,7 @@ export type Where = Around | Box | Area;
 /** Undefined if all values are blank. Throws a Failure (`request`) if a value is invalid. */
 export type WhereTemplate = (fields: Fields) => Where | undefined;
 
-/** Maximum radius in metres. */
+/** In metres. */
 const maxRadius = 50_000;
 
 export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
@@ -84,7 +84,6 @@ function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | 
   };
 }
 
-/** Parsers for the codes of areas. They throw a Failure (`request`) if the code is invalid. */
 const readers = {
   country(text: string): Area {
     const code = countryNamed(text);
@@ -103,7 +102,6 @@ const readers = {
   },
 };
 
-/** Compiles a bounding box. `bbox` lists south, west, north and east. */
 function bboxTemplate(bbox: readonly (string | number)[], context: BuildContext): WhereTemplate {
   const sides = bbox.map((side) => textTemplate(String(side)));
   if (bbox.every(isLiteral)) reportWrong(context, ['area', 'bbox'], () => bboxOf(bbox.map(String)));

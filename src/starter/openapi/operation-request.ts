@@ -21,7 +21,6 @@ interface OperationRequest {
   readonly credentials: readonly CredentialToStore[];
   /** True if the request needs a field that is not a column of the example records. */
   readonly lacksColumns: boolean;
-  /** The response that the API's documentation contains as an example; undefined if there is none. */
   readonly answer: AnswerExample | undefined;
   readonly samples: ReadonlyMap<string, unknown>;
 }

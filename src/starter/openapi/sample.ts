@@ -105,7 +105,6 @@ function isReference(value: unknown): boolean {
 /** Finds a column first exactly, then without regard to case and separators. A name that ends in `id` can also match the column `id`. */
 export class FieldNames {
   readonly #example: Example | undefined;
-  /** Names in references, keyed by column. */
   readonly #names: ReadonlyMap<string, string>;
   readonly #missing = new Set<string>();
 

@@ -45,7 +45,6 @@ export class Variables {
     }
   }
 
-  /** The variables that the request uses; undefined if there are none. */
   get vars(): JsonPart | undefined {
     if (this.#used.size === 0) return undefined;
     return Object.fromEntries([...this.#used.values()].map(({ name, value }) => [name, value]));
@@ -126,7 +125,6 @@ export class Variables {
     return isLiteral ? value : undefined;
   }
 
-  /** The name of the credential for a secret variable; undefined for any other text. */
   credentialOf(text: string): string | undefined {
     const name = /^\{\{\s*([^{}]+?)\s*\}\}$/.exec(text.trim())?.[1];
     return name === undefined ? undefined : schemeWords(name);

@@ -8,7 +8,6 @@ interface DescribedCategory {
   /** In the requested language, or in English if the data has no name in that language. */
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
-  /** Other names and related terms. */
   readonly words: readonly string[];
   readonly score?: number;
 }

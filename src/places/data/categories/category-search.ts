@@ -4,7 +4,6 @@ import { LanguageIndex } from './language-index.ts';
 
 export interface CategoryHit {
   readonly category: CategoryRow;
-  /** Index of the category in the embedded data. */
   readonly index: number;
   /** Score from 0 to 1 with two decimals. A higher score means that the words fit better. */
   readonly score: number;
@@ -42,7 +41,6 @@ export function categorySearch(folder: string): CategorySearch {
   return found;
 }
 
-/** Languages, each with the factor for its scores. */
 type Languages = readonly (readonly [language: string, share: number])[];
 
 export class CategorySearch {
@@ -132,7 +130,6 @@ export class CategorySearch {
   }
 }
 
-/** Patterns for the letters of languages that do not use Latin letters. */
 const scripts: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
   el: /\p{Script=Greek}/u,

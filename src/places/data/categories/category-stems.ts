@@ -107,7 +107,6 @@ export function headOf(words: readonly string[], language: string): string {
   return (headFirst.has(language) ? words[0] : words.at(-1)) as string;
 }
 
-/** Letters of scripts in which there are no spaces between words. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
 /** Matches a word that contains only letters of scripts with spaces. It is tried first, because it is fast and matches most words. */

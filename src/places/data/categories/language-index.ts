@@ -39,7 +39,6 @@ interface CategoryText {
   readonly kind: TextKind;
 }
 
-/** An index of the words of one language. It finds categories, which are identified by their indexes in the embedded data. */
 export class LanguageIndex {
   /** Categories and scores, keyed by the letters of their names and terms, without spaces. */
   readonly #letters = new Index();

@@ -3,7 +3,6 @@ import { NearKeys } from '../folded-text.ts';
 import { type BrandRow, type ChainData, type ChainRow, commonWords, companyWords, readChains } from './company-words.ts';
 
 export interface ChainName {
-  /** Index of the chain in the embedded data. */
   readonly chain: number;
   readonly text: string;
   /** Kind of the name: 0 for the main name, 1 for a further current name, and 2 for an old, official or alternative name. */
@@ -14,7 +13,6 @@ export interface ChainName {
   readonly brand?: BrandRow;
 }
 
-/** Names of chains, keyed by their letters and digits, without spaces. */
 type NameMap = Map<string, ChainName | ChainName[]>;
 
 /** Minimum letters in a name without its possessive ending (`owner`), and in a shortened name of one or several words. */
@@ -90,7 +88,7 @@ export class ChainNames {
     return this.#towns.has(key);
   }
 
-  /** Returns true if the words are the name of a town. They must be in lower case without accents. */
+  /** The words must be in lower case without accents. */
   isAnyTown(words: readonly string[]): boolean {
     this.#anyTowns ??= new StatementTowns(this.#folder);
     return this.#anyTowns.has(words);
@@ -166,7 +164,6 @@ function addName(names: NameMap, key: string, name: ChainName): void {
   else if (found.every(({ chain }) => chain !== name.chain)) found.push(name);
 }
 
-/** The possessive ending in a name, as in `Sainsbury's`. */
 const ownerEnd = /['’]s\b/i;
 
 export const world = '001';
@@ -181,7 +178,6 @@ class StatementTowns {
     this.#hashes = Uint32Array.from(steps, (step) => (hash += step));
   }
 
-  /** Returns true if the words are the name of a town. They must be in lower case without accents. */
   has(words: readonly string[]): boolean {
     const hash = townHash(words.map((word) => shortForms[word] ?? word).join(''));
     let [low, high] = [0, this.#hashes.length];

@@ -9,7 +9,6 @@ export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
 export interface ChainHit {
   readonly name: ChainName;
   readonly method: Method;
-  /** Score from 0 to 1. A higher score means that the name fits better. */
   readonly score: number;
 }
 
@@ -80,7 +79,6 @@ function addMistaken(names: ChainNames, query: Query, hits: Hits, core = coreWor
   if (!core.every((word) => names.isKind(word))) addNear(names, core, hits);
 }
 
-/** The chains that have been found, each with its best hit. */
 class Hits {
   best = 0;
   readonly #hits = new Map<number, ChainHit>();
@@ -153,13 +151,11 @@ function isAnyones(names: ChainNames, key: string): boolean {
   return key.length <= anyones.letters && found.length >= anyones.chains && !found.some(({ chain }) => names.isWorldwide(chain));
 }
 
-/** A name that is divided into its first words, which may be the name of a chain, and the rest. */
 interface NameStart {
   readonly words: readonly string[];
   readonly rest: readonly string[];
 }
 
-/** Letters of scripts in which there are no spaces between words. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
 /** Minimum number of letters of a chain's name at the beginning of a word, in a script without spaces. */
@@ -175,7 +171,6 @@ function startsOf(words: readonly string[]): NameStart[] {
   return starts;
 }
 
-/** Stops at the longest name that fits well enough. */
 function addStarts(names: ChainNames, words: readonly string[], hits: Hits): void {
   for (const start of startsOf(words)) {
     const key = start.words.join('');

@@ -62,7 +62,6 @@ export function isStatementLike(text: string): boolean {
   return isRegionLast || paymentWords.has(lower.slice(0, Math.max(0, lower.indexOf(' ')))) || lower.includes('dank');
 }
 
-/** A part of a bank statement line that may be the name of a business. */
 interface StatementName {
   readonly text: string;
   /** True if the part may be the name of a town instead, as in `COLUMBIA MD`. Only a state or country, if anything, follows the part. */
@@ -99,7 +98,6 @@ export function statementNames(text: string, isTown: IsTown): StatementName[] {
 type IsTown = (words: readonly string[]) => boolean;
 
 interface NameEnd {
-  /** The number of words before the end. */
   readonly count: number;
   readonly mayBeTown?: boolean;
 }
@@ -148,7 +146,6 @@ function isPlace(words: readonly string[], { region, isCapital }: Line, number: 
   return region !== undefined && (isTown(rest.slice(-1)) || isTown(rest.slice(-2)));
 }
 
-/** Matches a year. A year is not a store number. */
 const year = /^(?:19|20)\d\d$/;
 
 function statementLineOf(text: string): Line {

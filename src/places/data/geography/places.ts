@@ -6,7 +6,7 @@ type CountryRow = readonly [code: string, code3: string | null, name: string, se
 /** `code` joins the country's and the region's code with a dot. `seat` and `largest` are numbers of places. */
 type RegionRow = readonly [code: string, name: string | null, seat: number, population: number, largest: number];
 
-/** A district in the data file, with its name. `code` is the codes of the country, the region and the district, joined by dots. */
+/** `code` joins the codes of the country, the region and the district with dots. */
 type DistrictRow = readonly [code: string, name: string];
 
 /** The first line of the file with all places, which is JSON. */
@@ -22,7 +22,6 @@ export interface Country {
   readonly number: number;
   readonly code: string;
   readonly code3: string | null;
-  /** The English name of the country. */
   readonly name: string;
   readonly seat: number;
   readonly population: number;

@@ -12,18 +12,15 @@ export interface Candidate {
   /** The region itself, or the region that contains the place; undefined for a country. */
   readonly region: Region | undefined;
   readonly country: Country;
-  /** Number of inhabitants; 0 if unknown. */
   readonly population: number;
   /** The number of inhabitants, reduced if the address does not contain the main name of the place. */
   readonly weight: number;
   readonly reading: AddressReading;
-  /** Empty for a region or country. */
   readonly hit: readonly Word[];
   /** Number of words in the address that are the name of the candidate, or of a country, region or county that contains the candidate. */
   readonly words: number;
   readonly score: number;
   readonly isNear: boolean;
-  /** The best fit of a postcode in the address. */
   readonly fit: PostcodeFit;
   /** The unexplained words before the place's name. `after` contains the unexplained words after the name. */
   readonly before: readonly Word[];

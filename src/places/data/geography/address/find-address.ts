@@ -54,7 +54,6 @@ function readAddress(address: AddressQuery['address'], { addressNames }: Gazette
   return { whole, readings, hasUnknownState: hasState && readings.some(({ region }) => !region) };
 }
 
-/** Creates one search for each way to read an address. */
 function searchesOf({ address, country: codes }: AddressQuery, gazetteer: Gazetteer, { whole, readings }: ReadAddress): PlaceSearch[] {
   const { places, names, addressNames } = gazetteer;
   const { postcodes } = whole;

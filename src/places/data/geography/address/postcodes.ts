@@ -94,26 +94,16 @@ const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> =
   AU: { 0: '01|03', 1: '02', 2: '02|01', 3: '07', 4: '04', 5: '05', 6: '08', 7: '06' },
 };
 
-/** The first digits of the postcodes of some regions, whose largest towns have namesakes in the USA. Keyed by country and GeoNames code. */
-const startsOfRegions: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
-  CR: { '08': /^1/ },
-  CU: { '02': /^1/ },
-  EG: { '06': /^21/, 11: /^11/ },
-  PE: { LMA: /^15/, 15: /^15/ },
-  SA: { '05': /^4[12]/, 10: /^1[1-9]/ },
-  UA: { 12: /^0[1-6]/, 17: /^6[5-8]/ },
-};
-
-/** The first digits of all postcodes of a small country that uses a part of the postcodes of its neighbour. */
-const startsOfCountries: Readonly<Record<string, RegExp>> = {
-  GU: /^969/,
-  LI: /^94/,
-  MC: /^980/,
-  PR: /^00[679]/,
-  SM: /^4789/,
-  VA: /^0012/,
-  VI: /^008/,
-};
+/**
+ * Patterns for the beginning of postcodes: of small countries that use a part of the postcodes of their neighbour, and of regions whose
+ * largest towns have namesakes in the USA, by country and GeoNames code.
+ */
+const starts: ReadonlyMap<string, RegExp> = new Map(
+  'GU 969, LI 94, MC 980, PR 00[679], SM 4789, VA 0012, VI 008, CR.08 1, CU.02 1, EG.06 21, EG.11 11, PE.LMA 15, PE.15 15, SA.05 4[12], SA.10 1[1-9], UA.12 0[1-6], UA.17 6[5-8]'
+    .split(', ')
+    .map((start) => start.split(' ') as [string, string])
+    .map(([area, pattern]) => [area, new RegExp(`^${pattern}`)]),
+);
 
 /** GeoNames codes of the Spanish provinces, in the order of the first two digits of their postcodes (01 to 52). */
 const spanishProvinces =
@@ -273,8 +263,8 @@ function isInRegion(code: string, region: Region, district: District | undefined
   if (country === 'FR') return district && isInDepartment(code, district.code);
   if (country === 'ES') return district && provinces[Number(code.slice(0, 2)) - 1] === district.code;
   if (frenchTerritoryCodes.has(country)) return frenchTerritories[code.slice(0, 3)] === country;
-  const starts = startsOfCountries[country] ?? startsOfRegions[country]?.[region.code];
-  if (starts) return starts.test(code);
+  const start = starts.get(country) ?? starts.get(`${country}.${region.code}`);
+  if (start) return start.test(code);
   return regionStarts[country]?.[code.slice(0, 1)]?.split('|').includes(region.code);
 }
 

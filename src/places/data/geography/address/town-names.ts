@@ -160,10 +160,10 @@ const [leastInRegion, leastInCountry] = [5000, 20_000];
 /** Minimum population of a place whose name contains two spelling mistakes. */
 const leastForTwo = 20_000;
 
-/** Normalized names of places, and the places' numbers in the data. A name and its place have the same index. */
-interface KnownNames {
-  readonly keys: readonly string[];
-  readonly places: readonly number[];
+interface KnownName {
+  readonly key: string;
+  readonly place: number;
+  readonly population: number;
 }
 
 /** Accepts one or two mistakes if the address also contains the place's region or country. */
@@ -171,7 +171,7 @@ export class Misspellings {
   readonly #places: PlaceTable;
   /** The places in each region, indexed by the region's number. Undefined until the first search. */
   #byRegion: number[][] | undefined;
-  readonly #known = new Map<Region, KnownNames>();
+  readonly #names = new Map<Region, KnownName[]>();
 
   constructor(places: PlaceTable) {
     this.#places = places;
@@ -194,13 +194,10 @@ export class Misspellings {
     let most = key.length >= minForTwo ? 2 : 1;
     let found: number[] = [];
     for (const region of regions) {
-      const { keys, places } = this.#knownIn(region);
-      for (let index = 0; index < keys.length; index++) {
-        const name = keys[index] as string;
-        const place = places[index] as number;
-        if (name[0] !== key[0] || Math.abs(name.length - key.length) > most || this.#places.population(place) < least) continue;
+      for (const { key: name, place, population } of this.#namesIn(region)) {
+        if (name[0] !== key[0] || Math.abs(name.length - key.length) > most || population < least) continue;
         const distance = editDistance(name, key);
-        if (distance > most || (distance > 1 && this.#places.population(place) < leastForTwo)) continue;
+        if (distance > most || (distance > 1 && population < leastForTwo)) continue;
         if (distance < most) found = [];
         most = distance;
         found.push(place);
@@ -209,14 +206,15 @@ export class Misspellings {
     return found;
   }
 
-  #knownIn(region: Region): KnownNames {
-    const known = this.#known.get(region);
+  #namesIn(region: Region): KnownName[] {
+    const known = this.#names.get(region);
     if (known) return known;
     this.#byRegion ??= this.#placesByRegion();
-    const places = this.#byRegion[region.number] ?? [];
-    const made = { keys: places.map((place) => placeKey(this.#places.name(place))), places };
-    this.#known.set(region, made);
-    return made;
+    const names = (this.#byRegion[region.number] ?? []).map((place) => {
+      return { key: placeKey(this.#places.name(place)), place, population: this.#places.population(place) };
+    });
+    this.#names.set(region, names);
+    return names;
   }
 
   #placesByRegion(): number[][] {
