@@ -211,14 +211,10 @@ export function recordedRequest({ method, url, headers, postData }: HarEntry): R
   };
 }
 
-interface ComputedAuth {
-  readonly auth: WrittenAuth;
-  readonly note: string;
-  readonly headers: RegExp;
-}
-
 /** A signature cannot be sent again, so the flow has to make its own. */
-function computedAuth(headers: readonly WrittenHeader[]): ComputedAuth | undefined {
+function computedAuth(
+  headers: readonly WrittenHeader[],
+): { readonly auth: WrittenAuth; readonly note: string; readonly headers: RegExp } | undefined {
   const value = headerIn(headers, 'authorization');
   const aws = /^AWS4-HMAC-SHA256\s+Credential=[^/,\s]+\/\d+\/([\w-]+)\/([\w-]+)\/aws4_request/i.exec(value);
   if (aws)

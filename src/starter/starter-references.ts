@@ -22,10 +22,7 @@ export interface Referring {
   readonly columns: Readonly<Record<string, string>> | undefined;
 }
 
-/**
- * Replaces values of the first record in path, parameters, headers and body. A number in the body stays a number: for a field with the same
- * number as a string, it becomes `{ cel: int(field) }`.
- */
+/** Also in headers and body. A number in the body stays a number: for a field with its digits, it becomes `{ cel: int(field) }`. */
 export function withReferences(written: WrittenNode, example: Example | undefined): Referring {
   const columns = example?.columns ?? [];
   const references = [...referableNames(columns)].map(([column, name]) => ({ column, name, value: example?.fields?.get(column) }));

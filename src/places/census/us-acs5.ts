@@ -132,13 +132,10 @@ function geoidOf(row: AcsRow): string {
   return String(zcta ?? ['state', 'county', 'tract', 'block group'].map((column) => row.get(column) ?? '').join(''));
 }
 
-interface AskedTable {
-  readonly unit: CensusUnit;
-  readonly year: number;
-  readonly variables: readonly CensusVariable[];
-}
-
-function acsDocument(response: HttpResponse, { unit, year, variables }: AskedTable): LookupDocument {
+function acsDocument(
+  response: HttpResponse,
+  { unit, year, variables }: { readonly unit: CensusUnit; readonly year: number; readonly variables: readonly CensusVariable[] },
+): LookupDocument {
   const row = response.status === 204 ? undefined : rowsOf(response).get(unit.geoid);
   const values = objectOf(variables.map(({ field, code }) => [field, numberOf(row && cellOf(row, code, response))] as const));
   const name = row?.get('NAME') ?? null;
@@ -160,15 +157,19 @@ function numberOf(cell: Value | undefined): Value {
   return parseJson(text);
 }
 
-type CensusLevel = 'state' | 'county' | 'tract' | 'block group' | 'zcta';
-
 interface CensusUnit {
-  readonly level: CensusLevel;
+  readonly level: 'state' | 'county' | 'tract' | 'block group' | 'zcta';
   readonly geoid: string;
 }
 
 /** By the number of digits in the code. A block's code begins with the code of its block group, which is used instead. */
-const levels: Readonly<Record<number, CensusLevel>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
+const levels: Readonly<Record<number, CensusUnit['level']>> = {
+  2: 'state',
+  5: 'county',
+  11: 'tract',
+  12: 'block group',
+  15: 'block group',
+};
 
 /** Undefined if the text is not a code. A leading zero that was lost, for example in a spreadsheet, is restored. */
 function unitOf(text: string): CensusUnit | undefined {

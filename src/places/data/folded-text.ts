@@ -32,10 +32,7 @@ const minLength = 5;
 /** Minimum length of a string in which two spelling mistakes are accepted. */
 const lengthForTwo = 12;
 
-/**
- * Finds strings despite one or two mistakes. Each string is cut into one more piece than the accepted mistakes, so at least one is correct.
- * Only strings that share a piece, in about the same position, are compared.
- */
+/** Cuts strings into one more piece than the accepted mistakes, so that one is correct. Only strings that share a piece are compared. */
 export class NearKeys {
   readonly #pieces = new Map<string, string[]>();
 

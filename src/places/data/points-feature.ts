@@ -83,10 +83,7 @@ function widen(part: Value | undefined, box: Record<'west' | 'south' | 'east' | 
 
 const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'relation' };
 
-/**
- * Reads an ID by `osmium export --add-unique-id=type_id`: `a20` is way/10 and `a21` relation/10, because an area's number is twice that of
- * its way, or twice that of its relation plus one. Null for any other ID.
- */
+/** Of `osmium export --add-unique-id=type_id`: the number of an area is twice that of its way (`a20`), or of its relation plus one. */
 function objectId(text: string): string | null {
   const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];
   if (letter === 'a') return `${Number(number) % 2 === 0 ? 'way' : 'relation'}/${Math.floor(Number(number) / 2)}`;

@@ -104,10 +104,7 @@ export interface GeocodeProvider {
   readonly source: SourceName;
   /** The origin of the built-in server. */
   readonly server: string;
-  /**
-   * The number of requests per day that the built-in server accepts from one machine, if volunteers run it for everybody. A flow cannot
-   * override the rules of such a server.
-   */
+  /** Requests per day from one machine, if volunteers run the built-in server. A flow cannot override the rules of such a server. */
   readonly perDay?: DayLimit;
   /** The options that this provider does not support; undefined for those that only census-us has. */
   readonly lacks?: readonly (keyof GeocodeOptions)[];

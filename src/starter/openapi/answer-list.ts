@@ -161,16 +161,8 @@ interface Leaf {
   readonly names: readonly string[];
 }
 
-interface AnswerMap {
-  readonly map: Readonly<Record<string, string>>;
-  readonly notes: readonly string[];
-}
-
-/**
- * Reads the successful JSON response, outer values first, and splits a list into records. Undefined if it is not JSON. A value with the
- * name of one of `columns` gets another name, and a note says so.
- */
-export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): AnswerMap | undefined {
+/** Outer values come first, and a list becomes records. Undefined without JSON. A value with a name in `columns` gets another name. */
+export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]) {
   const answer = successfulAnswer(document, operation.part);
   if (answer?.media.schema === undefined) return undefined;
   const list = answerList(document, operation, answer);

@@ -3,27 +3,13 @@ import { referableNames } from '../../core/template/template.ts';
 import type { ValuePath } from '../../core/value/value.ts';
 import { listOf, partOf, textIn } from '../json-parts.ts';
 import type { Example } from '../starter-references.ts';
-import type { CredentialToStore } from '../starter-secrets.ts';
-import { noBody, type WrittenBody, type WrittenHeader, type WrittenRequest } from '../written-node.ts';
+import { noBody, type WrittenBody, type WrittenHeader } from '../written-node.ts';
 import { answerList, answerMap } from './answer-list.ts';
-import { type AnswerExample, answerExample, isJson, parameterSamples, successfulAnswer } from './described-answer.ts';
+import { answerExample, isJson, parameterSamples, successfulAnswer } from './described-answer.ts';
 import { type DescribedPaging, describedPaging } from './described-paging.ts';
 import { type OpenApi, type OpenApiObject, type Operation, operationText } from './document.ts';
 import { exampleValues, FieldNames, sampleOf, withFields } from './sample.ts';
 import { securityOf } from './security.ts';
-
-interface OperationRequest {
-  readonly request: WrittenRequest;
-  readonly comments: readonly string[];
-  readonly description: string | undefined;
-  readonly examples: readonly ValuePath[];
-  readonly notes: readonly string[];
-  readonly credentials: readonly CredentialToStore[];
-  /** True if the request needs a field that is not a column of the example records. */
-  readonly lacksColumns: boolean;
-  readonly answer: AnswerExample | undefined;
-  readonly samples: ReadonlyMap<string, unknown>;
-}
 
 interface Records {
   readonly example: Example | undefined;
@@ -32,7 +18,7 @@ interface Records {
 }
 
 /** Throws an AutomateError (`input` or `usage`) if the file is invalid, or if no flow can send the request. */
-export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records): OperationRequest {
+export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records) {
   const fields = new FieldNames(example);
   const server = serverOf(document, operation);
   const parameters = parametersOf(document, operation);

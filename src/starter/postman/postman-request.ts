@@ -5,26 +5,13 @@ import type { KnownSecrets } from '../known-secrets.ts';
 import { FieldNames } from '../openapi/sample.ts';
 import type { UrlBase } from '../starter.ts';
 import type { Example } from '../starter-references.ts';
-import type { CredentialToStore } from '../starter-secrets.ts';
-import { formIn, noBody, sendableBody, type WrittenBody, type WrittenHeader, type WrittenRequest } from '../written-node.ts';
+import { formIn, noBody, sendableBody, type WrittenBody, type WrittenHeader } from '../written-node.ts';
 import { headerPairs, type PostmanRequest } from './collection.ts';
 import { translatedAuth } from './postman-auth.ts';
 import { Variables } from './variables.ts';
 
-interface TranslatedRequest {
-  readonly request: WrittenRequest;
-  readonly base: UrlBase | undefined;
-  readonly vars: JsonPart | undefined;
-  readonly computed: Readonly<Record<string, { readonly cel: string }>> | undefined;
-  readonly description: string | undefined;
-  readonly comments: readonly string[];
-  readonly credentials: readonly CredentialToStore[];
-  readonly notes: readonly string[];
-  readonly lacksColumns: boolean;
-}
-
 /** Throws an AutomateError (`usage`) if no flow can send the request. */
-export function translatedRequest(chosen: PostmanRequest, secrets: KnownSecrets, example: Example | undefined): TranslatedRequest {
+export function translatedRequest(chosen: PostmanRequest, secrets: KnownSecrets, example: Example | undefined) {
   const { request, path, hasScripts } = chosen;
   const fields = new FieldNames(example);
   const variables = new Variables(chosen.variables, { secrets, fields, hasRecords: example !== undefined });

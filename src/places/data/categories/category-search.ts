@@ -53,10 +53,7 @@ export class CategorySearch {
     this.#ids = new Map(data.categories.map(([id], index) => [id, index]));
   }
 
-  /**
-   * The categories that the words may refer to, with the best first. An ID such as `amenity/cafe` can also be a tag (`amenity=cafe`).
-   * `language` is searched first, or English if it is undefined.
-   */
+  /** The best comes first. Accepts an ID such as `amenity/cafe`, also as a tag. `language`, or English, is searched first. */
   search(words: string, language?: string): CategoryHit[] {
     const exact = this.#ids.get(words.trim().replace('=', '/'));
     if (exact !== undefined) return [{ category: this.data.categories[exact] as CategoryRow, index: exact, score: 1 }];

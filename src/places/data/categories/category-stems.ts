@@ -1,10 +1,7 @@
 import { readDataNow } from '../data.ts';
 import { wordSet } from '../folded-text.ts';
 
-/**
- * Endings to remove, in folded form: plurals, cases, genders, and trades (`slagerij` and `slager`). A stem need not be a word, because it
- * is only compared with other stems of the same language.
- */
+/** Endings to remove, in folded form: plurals, cases, genders and trades. A stem is only compared with stems, so it need not be a word. */
 const endings: Readonly<Record<string, string>> = {
   en: 's ie y e',
   de: 'e en er ern n s in um is ei',

@@ -201,10 +201,7 @@ function isTelling(names: ChainNames, words: readonly string[]): boolean {
   return length >= tellingLetters.single && !names.isTown(words[0] as string);
 }
 
-/**
- * Categories with names such as `Supermercados Mercadona`. In other categories, a name after such a word, as in `Pizzeria Napoli`, usually
- * belongs to a single business.
- */
+/** Categories with names such as `Supermercados Mercadona`. Elsewhere, as in `Pizzeria Napoli`, the name is of a single business. */
 const afterKind = new Set(['shop/supermarket', 'amenity/fuel']);
 
 /** For names such as `Supermercados Mercadona`. The chain must have branches in the lookup's country. */

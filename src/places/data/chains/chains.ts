@@ -25,14 +25,10 @@ export async function loadChains(folder: string): Promise<(query: ChainQuery) =>
   return (query) => chainAnswer(names, query);
 }
 
-/** The chains that a name may refer to, with the best first. `doubt` is a reason why the best chain may be wrong; null if there is none. */
-interface FoundChains {
-  readonly chains: readonly ChainCandidate[];
-  readonly doubt: string | null;
-}
-
-/** Lists the chains that a name may refer to. */
-export async function loadChainSearch(folder: string): Promise<(query: Query) => FoundChains> {
+/** The best chain comes first, and `doubt` is a reason why it may be wrong. */
+export async function loadChainSearch(
+  folder: string,
+): Promise<(query: Query) => { readonly chains: readonly ChainCandidate[]; readonly doubt: string | null }> {
   const names = await ChainNames.read(folder);
   return (query) => {
     const ranked = rankedHits(names, query);

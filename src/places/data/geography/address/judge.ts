@@ -163,10 +163,7 @@ function unexplained(search: PlaceSearch, segment: Segment, { words: hit, place 
   return !isHere && hasNumber && !namesPlaceIn(search, words, () => true) ? [] : left;
 }
 
-/**
- * Factors for a name other than the main one, a name among other words, a misspelled name, unexplained words before or after the name, and
- * a postcode that fits only other places.
- */
+/** `near`: a misspelled name. `before`, `after`: unexplained words. `otherCode`: a postcode that fits only other places. */
 const shares = { otherName: 0.9, part: 0.9, near: 0.6, before: 0.9, after: 0.7, otherCode: 0.8 };
 
 function scoreOf({ isOwnName, isWhole, isNear }: Hit, { before, after, fit }: Evidence, { postcodes }: PlaceSearch): number {

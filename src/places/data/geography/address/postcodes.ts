@@ -59,10 +59,7 @@ const britishAreas: Readonly<Record<string, string>> = {
   NIR: 'BT',
 };
 
-/**
- * GeoNames codes of regions by postcode, in ascending order. Before each region is the beginning of the lowest postcode in its range. Bars
- * separate several regions.
- */
+/** GeoNames codes of regions, each after the beginning of its lowest postcode, in ascending order. Bars separate several regions. */
 const regionRanges: Readonly<Record<string, string>> = {
   US:
     '005 NY 006 PR 010 MA 028 RI 030 NH 039 ME 050 VT 060 CT 070 NJ 100 NY 150 PA 197 DE 200 DC 201 VA 202 DC 206 MD 220 VA 247 WV 270 NC ' +
@@ -94,10 +91,7 @@ const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> =
   AU: { 0: '01|03', 1: '02', 2: '02|01', 3: '07', 4: '04', 5: '05', 6: '08', 7: '06' },
 };
 
-/**
- * Patterns for the beginning of postcodes: of small countries that use a part of the postcodes of their neighbour, and of regions whose
- * largest towns have namesakes in the USA, by country and GeoNames code.
- */
+/** For small countries in the postcodes of their neighbour, and regions whose largest towns have namesakes in the USA (GeoNames codes). */
 const starts: ReadonlyMap<string, RegExp> = new Map(
   'GU 969, LI 94, MC 980, PR 00[679], SM 4789, VA 0012, VI 008, CR.08 1, CU.02 1, EG.06 21, EG.11 11, PE.LMA 15, PE.15 15, SA.05 4[12], SA.10 1[1-9], UA.12 0[1-6], UA.17 6[5-8]'
     .split(', ')

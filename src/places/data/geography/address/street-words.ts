@@ -51,10 +51,7 @@ export const directions = wordSet('n s e w ne nw se sw');
 /** Articles and prepositions in street names, as in `Rue de Paris`. */
 export const streetArticles = wordSet('of the de la le du des d del el los las di della do da dos van den der l');
 
-/**
- * Words that people write in a field for a town although they mean no town, or every place. Some villages have these names, too. All are
- * in the normalized form that `placeKey` returns.
- */
+/** Words that people write in a field for a town although they mean no town, or every place. Some villages have these names, too. */
 const vagueNames: ReadonlySet<string> = new Set(
   `home, at home, zuhause, daheim, casa, thuis, hjemme, hemma, domicile, earth, planet earth, erde, terre, tierra, terra, world, worldwide, whole world,
   welt, weltweit, monde, mundo, mondo, moon, mond, luna, lune, mars, venus, jupiter, saturn, pluto, space, outer space, universe, galaxy,
