@@ -103,18 +103,13 @@ export function countryNames(countries: readonly Country[]): CountryNames {
 }
 
 /** Territories with their own GeoNames country code, keyed by country. Addresses there may name that country. */
-const dependents: Readonly<Record<string, readonly string[]>> = {
-  US: ['PR', 'GU', 'VI', 'AS', 'MP'],
-  FR: ['GP', 'MQ', 'GF', 'RE', 'PM', 'YT', 'BL', 'MF', 'WF', 'PF', 'NC'],
-  NL: ['AW', 'CW', 'SX', 'BQ'],
-  GB: ['GI', 'JE', 'GG', 'IM', 'BM', 'KY', 'VG', 'TC', 'AI', 'MS', 'FK', 'SH'],
-  CN: ['HK', 'MO'],
-  DK: ['GL', 'FO'],
-  FI: ['AX'],
-  NO: ['SJ'],
-  AU: ['CX', 'CC', 'NF'],
-};
+const dependents: ReadonlySet<string> = new Set(
+  'US PR GU VI AS MP, FR GP MQ GF RE PM YT BL MF WF PF NC, NL AW CW SX BQ, GB GI JE GG IM BM KY VG TC AI MS FK SH, CN HK MO, DK GL FO, FI AX, NO SJ, AU CX CC NF'
+    .split(', ')
+    .map((line) => line.split(' '))
+    .flatMap(([state, ...lands]) => lands.map((land) => `${state} ${land}`)),
+);
 
 export function isDependent(land: Country, state: Country): boolean {
-  return dependents[state.code]?.includes(land.code) ?? false;
+  return dependents.has(`${state.code} ${land.code}`);
 }

@@ -11,8 +11,8 @@ import {
 } from '../../lookup.ts';
 import { sources } from '../../sources.ts';
 import { readAs } from '../data.ts';
-import type { Candidate } from './address/candidate.ts';
 import { type FoundAddress, findAddress } from './address/find-address.ts';
+import type { Candidate } from './address/judge.ts';
 import { lastWordsOf } from './address/readings.ts';
 import { Misspellings } from './address/town-names.ts';
 import { Areas, type AreasMeta } from './areas.ts';

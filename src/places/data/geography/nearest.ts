@@ -1,5 +1,5 @@
 import KDBush from 'kdbush';
-import { earthRadius } from '../../coordinates.ts';
+import { earthRadius, metresBetween } from '../../coordinates.ts';
 import type { PlaceTable } from './places.ts';
 
 const radians = Math.PI / 180;
@@ -58,7 +58,8 @@ export class Nearest {
     if (lon + reach > 180) this.#searchFrom(lon - 360);
     if (lon - reach < -180) this.#searchFrom(lon + 360);
     if (this.#best < 0) return undefined;
-    return { place: this.#ids[this.#best] as number, distance: this.#distanceOf(this.#best) };
+    const nearest = { lat: this.#degrees[2 * this.#best + 1] as number, lon: this.#degrees[2 * this.#best] as number };
+    return { place: this.#ids[this.#best] as number, distance: metresBetween({ lat, lon }, nearest) };
   }
 
   #begin(lat: number, lon: number, isAllowed: ((place: number) => boolean) | undefined): void {
@@ -122,14 +123,6 @@ export class Nearest {
     if (this.#isAllowed && !this.#isAllowed(this.#ids[index] as number)) return;
     this.#best = index;
     this.#bestSquare = square;
-  }
-
-  #distanceOf(index: number): number {
-    const lat = this.#degrees[2 * index + 1] as number;
-    const lon = this.#degrees[2 * index] as number;
-    const [north, east] = [Math.sin(((lat - this.#lat) * radians) / 2), Math.sin(((lon - this.#lon) * radians) / 2)];
-    const square = north * north + Math.cos(lat * radians) * Math.cos(this.#lat * radians) * east * east;
-    return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(square)));
   }
 }
 

@@ -19,9 +19,7 @@ export interface PlacesMeta {
 }
 
 export interface Country {
-  readonly number: number;
   readonly code: string;
-  readonly code3: string | null;
   readonly name: string;
   readonly seat: number;
   readonly population: number;
@@ -71,7 +69,7 @@ export class PlaceTable {
   constructor(columns: Columns<PlacesMeta>) {
     const { scale, countries, regions, districts } = columns.meta;
     this.#scale = scale;
-    this.countries = countries.map(([code, code3, name, seat, population], number) => ({ number, code, code3, name, seat, population }));
+    this.countries = countries.map(([code, , name, seat, population]) => ({ code, name, seat, population }));
     const byCode = new Map(this.countries.map((country) => [country.code, country]));
     this.regions = regions.map(([code, name, seat, population, largest], number) => {
       const country = byCode.get(code.slice(0, 2)) as Country;
@@ -147,10 +145,6 @@ export class PlaceTable {
   }
 }
 
-interface DataHead {
-  readonly columns: readonly { readonly name: string; readonly width: number; readonly length: number }[];
-}
-
 /** The first line of the file is JSON that lists the columns, and the bytes of the columns follow it. */
 export class Columns<Meta> {
   readonly meta: Meta;
@@ -158,7 +152,9 @@ export class Columns<Meta> {
 
   constructor(file: Buffer) {
     let start = file.indexOf('\n') + 1;
-    const head = JSON.parse(file.toString('utf8', 0, start)) as DataHead & Meta;
+    const head = JSON.parse(file.toString('utf8', 0, start)) as Meta & {
+      readonly columns: readonly { readonly name: string; readonly width: number; readonly length: number }[];
+    };
     this.meta = head;
     for (const { name, width, length } of head.columns) {
       const end = start + width * length;

@@ -1,7 +1,7 @@
 import { isEnglishCountry, placeKey } from '../../../country-names.ts';
 import type { UnderstoodPart } from '../../../lookup.ts';
 import type { AddressText, Segment, Word } from './address-text.ts';
-import type { Candidate } from './candidate.ts';
+import type { Candidate } from './judge.ts';
 import { isSurelyCode, overlaps, type Postcode, postcodeFit, type Span } from './postcodes.ts';
 import { type AddressReading, keyOf } from './readings.ts';
 import { plainWords } from './street-words.ts';
