@@ -105,7 +105,7 @@ function pointDocument(nearest: ReversedPoint | undefined, places: PlaceTable, c
 }
 
 /** Lookups of addresses and lookups of points provide different facts. */
-interface Facts {
+interface PlaceFacts {
   readonly county?: County;
   /** Distance in metres between the point in the lookup and the place. */
   readonly distance?: number | null;
@@ -117,14 +117,14 @@ interface Facts {
   readonly candidates?: JsonObject[];
 }
 
-type Found = Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
+type DescribedPlace = Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
 
 /** A literal, because a copy of `noPlace` with other values takes ten times as long. */
 function placeDocument(
-  { level, place, name: written, region, country, population }: Found,
+  { level, place, name: written, region, country, population }: DescribedPlace,
   town: number,
   places: PlaceTable,
-  { county, distance = null, score = null, isAmbiguous = false, doubt = null, matched = [], leftOver = null, candidates = [] }: Facts,
+  { county, distance = null, score = null, isAmbiguous = false, doubt = null, matched = [], leftOver = null, candidates = [] }: PlaceFacts,
 ): LookupDocument {
   const name = written ?? places.name(place);
   return {
