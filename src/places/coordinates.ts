@@ -1,4 +1,4 @@
-import { Failure } from '../core/failure.ts';
+import { refusedValue, unexpectedText } from './refused-value.ts';
 
 /** A point on the earth in decimal degrees, WGS 84. */
 export interface Coordinates {
@@ -22,8 +22,7 @@ function degrees(name: keyof typeof limits, text: string): number {
   const value = /^\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;
   if (Math.abs(value) <= limit) return value;
   const advice = /^\s*[+-]?\d+,\d+\s*$/.test(text) ? ', with a point and not a comma' : '';
-  const found = `found ${JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)}`;
-  throw new Failure('request', `expected a ${name} from -${limit} to ${limit} in decimal degrees${advice}, ${found}`, { sent: false });
+  throw refusedValue(unexpectedText(`a ${name} from -${limit} to ${limit} in decimal degrees${advice}`, text));
 }
 
 /** The mile is the international mile. */

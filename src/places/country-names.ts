@@ -1,9 +1,7 @@
 // This file imports nothing, because the script that builds the embedded data uses it, too. Both then normalize names in the same way.
 
-/** The languages in which names of countries are recognized. */
 const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'cs', 'ru', 'uk', 'ja', 'ko', 'zh', 'tr', 'fi', 'el', 'da', 'no'];
 
-/** Country codes of ISO 3166-1, from alpha-3 to alpha-2. */
 const codes: ReadonlyMap<string, string> = new Map(
   [
     'ANDAD AREAE AFGAF ATGAG AIAAI ALBAL ARMAM AGOAO ATAAQ ARGAR ASMAS AUTAT AUSAU ABWAW ALAAX AZEAZ BIHBA BRBBB BGDBD BELBE BFABF',
@@ -25,88 +23,38 @@ const codes: ReadonlyMap<string, string> = new Map(
 );
 
 /** Country names that differ from the names in Unicode's list, in the normalized form of `placeKey`. A bar separates several names. */
-const otherNames: Readonly<Record<string, string>> = {
-  AE: 'u a e|uae',
-  AG: 'antigua and barbuda',
-  AR: 'republica argentina|argentine republic',
-  BA: 'bosnia and herzegovina|bosnia herzegovina|bosnia',
-  BN: 'brunei|brunei darussalam',
-  BQ: 'bonaire sint eustatius and saba|bonaire saint eustatius and saba',
-  BS: 'bahamas|the bahamas',
-  CD: 'dr congo|d r congo|drc|congo kinshasa|democratic republic of the congo|democratic congo',
-  CG: 'congo|congo brazzaville|republic of the congo',
-  CH: 'swiss confederation',
-  CI: 'ivory coast|cote divoire',
-  CN: 'prc|p r c|p r china|pr china|peoples republic of china',
-  CO: 'republica de colombia',
-  CV: 'cape verde',
-  CY: 'republic of cyprus',
-  CZ: 'czech republic|ceska republika|tschechische republik|republique tcheque|republica checa',
-  DE: 'brd',
-  DK: 'kingdom of denmark',
-  FK: 'falkland islands malvinas|falkland islands the malvinas',
-  FM: 'federated states of micronesia|micronesia',
-  FR: 'french republic',
-  GA: 'gabonese republic',
-  GB: 'uk|u k|great britain|britain|grossbritannien|grande bretagne|gran bretana|great britain and northern ireland|united kingdom of great britain and northern ireland',
-  GG: 'bailiwick of guernsey',
-  GM: 'gambia the|the gambia',
-  GR: 'hellenic republic',
-  GS: 'south georgia and south sandwich islands|south georgia and the south sandwich islands',
-  GW: 'guinea bissau',
-  HK: 'hong kong|hongkong',
-  HM: 'heard island and mcdonald islands',
-  IE: 'republic of ireland|eire',
-  IR: 'islamic republic of iran',
-  IT: 'italian republic',
-  JE: 'bailiwick of jersey',
-  KG: 'kyrgyz republic',
-  KN: 'saint kitts and nevis',
-  KP: 'north korea|democratic korea',
-  KR: 'south korea|republic of korea|korea republic of|korea',
-  LA: 'lao pdr|lao',
-  LB: 'lebanese republic',
-  LY: 'libyan arab jamahiriya',
-  MD: 'republic of moldova|moldavia',
-  MF: 'saint martin french part',
-  MK: 'macedonia|mazedonien|macedoine',
-  MM: 'burma',
-  MO: 'macau|macao',
-  MX: 'united mexican states',
-  NL: 'holland|the netherlands|kingdom of the netherlands',
-  PL: 'rzeczpospolita polska',
-  PN: 'pitcairn',
-  PM: 'saint pierre and miquelon',
-  PS: 'palestine|state of palestine|palestinian territory|palestinian territory occupied|occupied palestinian territory',
-  PT: 'portuguese republic',
-  RU: 'russian federation',
-  RW: 'rwandese republic|rwandan republic',
-  SA: 'ksa|k s a|kingdom of saudi arabia',
-  SH: 'saint helena ascension and tristan da cunha',
-  SJ: 'svalbard and jan mayen',
-  SK: 'slovenska republika|slovak republic',
-  ST: 'sao tome and principe',
-  SX: 'sint maarten dutch part',
-  SY: 'syrian arab republic',
-  SZ: 'swaziland',
-  TC: 'turks and caicos islands',
-  TG: 'togolese republic',
-  TL: 'timor leste|east timor',
-  TR: 'turkey|turkei|turquie|turquia',
-  TT: 'trinidad and tobago',
-  TW: 'roc|taiwan province of china|chinese taipei',
-  TZ: 'united republic of tanzania',
-  UM: 'united states minor outlying islands',
-  US: 'u s|u s a|united states of america|america|vereinigte staaten von amerika|etats unis d amerique|etats unis damerique|estados unidos de america|eeuu|ee uu',
-  UY: 'eastern republic of uruguay|oriental republic of uruguay',
-  VA: 'vatican|vatican city|holy see|holy see vatican city state|vatican city state',
-  VC: 'saint vincent|saint vincent and the grenadines',
-  VG: 'virgin islands british',
-  VI: 'united states virgin islands|virgin islands us|virgin islands u s|virgin islands of the united states',
-  VN: 'viet nam',
-  WF: 'wallis and futuna',
-  WS: 'western samoa',
-};
+const otherNames = [
+  'AE u a e|uae, AG antigua and barbuda, AR republica argentina|argentine republic, BA bosnia and herzegovina|bosnia herzegovina|bosnia',
+  'BN brunei|brunei darussalam, BQ bonaire sint eustatius and saba|bonaire saint eustatius and saba, BS bahamas|the bahamas',
+  'CD dr congo|d r congo|drc|congo kinshasa|democratic republic of the congo|democratic congo',
+  'CG congo|congo brazzaville|republic of the congo, CH swiss confederation, CI ivory coast|cote divoire',
+  'CN prc|p r c|p r china|pr china|peoples republic of china, CO republica de colombia, CV cape verde, CY republic of cyprus',
+  'CZ czech republic|ceska republika|tschechische republik|republique tcheque|republica checa, DE brd, DK kingdom of denmark',
+  'FK falkland islands malvinas|falkland islands the malvinas, FM federated states of micronesia|micronesia, FR french republic',
+  'GA gabonese republic',
+  'GB uk|u k|great britain|britain|grossbritannien|grande bretagne|gran bretana|great britain and northern ireland|united kingdom of great britain and northern ireland',
+  'GG bailiwick of guernsey, GM gambia the|the gambia, GR hellenic republic',
+  'GS south georgia and south sandwich islands|south georgia and the south sandwich islands, GW guinea bissau, HK hong kong|hongkong',
+  'HM heard island and mcdonald islands, IE republic of ireland|eire, IR islamic republic of iran, IT italian republic',
+  'JE bailiwick of jersey, KG kyrgyz republic, KN saint kitts and nevis, KP north korea|democratic korea',
+  'KR south korea|republic of korea|korea republic of|korea, LA lao pdr|lao, LB lebanese republic, LY libyan arab jamahiriya',
+  'MD republic of moldova|moldavia, MF saint martin french part, MK macedonia|mazedonien|macedoine, MM burma, MO macau|macao',
+  'MX united mexican states, NL holland|the netherlands|kingdom of the netherlands, PL rzeczpospolita polska, PN pitcairn',
+  'PM saint pierre and miquelon',
+  'PS palestine|state of palestine|palestinian territory|palestinian territory occupied|occupied palestinian territory',
+  'PT portuguese republic, RU russian federation, RW rwandese republic|rwandan republic, SA ksa|k s a|kingdom of saudi arabia',
+  'SH saint helena ascension and tristan da cunha, SJ svalbard and jan mayen, SK slovenska republika|slovak republic',
+  'ST sao tome and principe, SX sint maarten dutch part, SY syrian arab republic, SZ swaziland, TC turks and caicos islands',
+  'TG togolese republic, TL timor leste|east timor, TR turkey|turkei|turquie|turquia, TT trinidad and tobago',
+  'TW roc|taiwan province of china|chinese taipei, TZ united republic of tanzania, UM united states minor outlying islands',
+  'US u s|u s a|united states of america|america|vereinigte staaten von amerika|etats unis d amerique|etats unis damerique|estados unidos de america|eeuu|ee uu',
+  'UY eastern republic of uruguay|oriental republic of uruguay',
+  'VA vatican|vatican city|holy see|holy see vatican city state|vatican city state, VC saint vincent|saint vincent and the grenadines',
+  'VG virgin islands british, VI united states virgin islands|virgin islands us|virgin islands u s|virgin islands of the united states',
+  'VN viet nam, WF wallis and futuna, WS western samoa',
+]
+  .flatMap((line) => line.split(', '))
+  .map((name) => [name.slice(0, 2), name.slice(3).split('|')] as const);
 
 /** Countries that are part of another country, in the normalized form of `placeKey`. In an address, they are treated as regions. */
 const innerCountries: ReadonlySet<string> = new Set(['england', 'scotland', 'wales', 'northern ireland']);
@@ -185,7 +133,7 @@ let continentNames: ReadonlySet<string> | undefined;
 /** True for a country's name in English or in the lists of the UN and ISO. */
 export function isEnglishCountry(key: string): boolean {
   englishNames ??= new Set([
-    ...Object.values(otherNames).flatMap((others) => others.split('|')),
+    ...otherNames.flatMap(([, others]) => others),
     ...[...codes.values()].map((code) => placeKey(displayNames('en').of(code) ?? '')),
   ]);
   return englishNames.has(key);
@@ -199,7 +147,7 @@ function collectedNames(): ReadonlyMap<string, string> {
     const key = placeKey(name);
     if (key !== '' && key !== otherWord && !found.has(key)) found.set(key, code);
   };
-  for (const [code, others] of Object.entries(otherNames)) for (const name of others.split('|')) add(name, code);
+  for (const [code, others] of otherNames) for (const name of others) add(name, code);
   for (const language of languages) {
     const shown = displayNames(language);
     for (const code of codes.values()) add(shown.of(code), code);
@@ -224,24 +172,11 @@ function ownName(code: string): string | undefined {
   return languages.includes(language) ? undefined : displayNames(language).of(code);
 }
 
-const blanks = new Set(
-  ['', 'none', 'null', 'nil', 'na', 'n/a', 'n.a.', 'n.a', 'unknown', 'undefined', 'nan', '#n/a', 'tbd', 'tba', 'empty', 'missing'].concat([
-    'not available',
-    'not applicable',
-    'not provided',
-    'not known',
-    'no address',
-    'same as above',
-    'see above',
-    'as above',
-    'keine angabe',
-    'k.a.',
-    'unbekannt',
-    'inconnu',
-    'desconocido',
-    's/n',
-  ]),
-);
+const blanks = new Set([
+  ...['', 'none', 'null', 'nil', 'na', 'n/a', 'n.a.', 'n.a', 'unknown', 'undefined', 'nan', '#n/a', 'tbd', 'tba', 'empty', 'missing'],
+  ...['not available', 'not applicable', 'not provided', 'not known', 'no address', 'same as above', 'see above', 'as above'],
+  ...['keine angabe', 'k.a.', 'unbekannt', 'inconnu', 'desconocido', 's/n'],
+]);
 
 const longest = 20;
 
@@ -250,7 +185,6 @@ export function isNoValue(text: string): boolean {
   return text.length <= longest && blanks.has(text.trim().toLowerCase());
 }
 
-/** True for text that means "no value", or that contains no letters or digits. */
 export function isBlank(text: string): boolean {
   return isNoValue(text) || !/[\p{L}\p{N}]/u.test(text);
 }

@@ -20,13 +20,11 @@ export type LookupDocument = JsonObject & {
 };
 
 export interface ChainQuery {
-  /** The chain's name as people write it. */
   readonly name: string;
   /** The country whose chains are preferred, as an ISO 3166-1 alpha-2 code in upper case; undefined for no preference. */
   readonly country?: string;
   /** The tag of the preferred category, such as `amenity/fast_food`; undefined for no preference. */
   readonly category?: string;
-  /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
 }
 
@@ -43,11 +41,9 @@ export function noLanguage(text: string): string | undefined {
 
 /** A query for a category of places, such as "bakery". */
 export interface CategoryQuery {
-  /** Words in any language, or the id of a category. */
   readonly words: string;
   /** The language that is tried first for the words, and that is used for the name in the answer. It is undefined for English. */
   readonly language?: string;
-  /** Minimum score of a match, from 0.5 to 1. */
   readonly minScore: number;
 }
 
@@ -96,10 +92,16 @@ export const noPlace = {
   ...{ score: null, ambiguous: false, doubt: null, matched: [], left_over: null, fips: null, candidates: [] },
 };
 
-export interface UnderstoodPart {
+/** `ignored` are parts that do not help to find the place, such as a P.O. box or an email address. */
+export type UnderstoodPart = {
   readonly text: string;
-  /** The kind of the part. It is `ignored` for parts that do not help to find the place, such as a P.O. box or an email address. */
   readonly as: 'place' | 'region' | 'county' | 'country' | 'postcode' | 'street' | 'ignored';
+};
+
+/** State, county, tract and block; null if the code is too short for the level. */
+export function fipsWithin(code: string): JsonObject {
+  const part = (digits: number) => (code.length >= digits ? code.slice(0, digits) : null);
+  return { state: part(2), county: part(5), tract: part(11), block: part(15) };
 }
 
 export const maxCandidates = 5;
@@ -130,7 +132,6 @@ export interface PointsQuery {
   readonly where: Around | Box;
   /** A point must have all tags of at least one category. An empty list matches every point. */
   readonly categories: readonly Tags[];
-  /** Undefined to match points of any chain. */
   readonly chain?: Tags;
 }
 
@@ -154,25 +155,22 @@ export function hasTags(tags: FoundPoint['tags'], wanted: Tags): boolean {
 }
 
 interface Doubts {
-  /** True if another answer fits the query just as well. */
   readonly isAmbiguous: boolean;
   readonly isMisspelt?: boolean;
   /** The country in the query, if the chain does not exist there. */
   readonly missingIn?: string;
-  /** The words of the query that matched nothing. */
   readonly leftOver?: string | null;
   readonly isLow?: boolean;
 }
 
 /** Returns the reasons to check an answer, such as `ambiguous` or `left over: Lincs`, separated by semicolons; null if there are none. */
-export function doubtText({ isAmbiguous, isMisspelt = false, missingIn, leftOver = null, isLow = false }: Doubts): string | null {
+export function doubtText({ isAmbiguous, isMisspelt, missingIn, leftOver, isLow }: Doubts): string | null {
   const reasons = [
-    ...(isAmbiguous ? ['ambiguous'] : []),
-    ...(isMisspelt ? ['misspelt'] : []),
-    ...(missingIn === undefined ? [] : [`not in ${missingIn}`]),
-    ...(leftOver ? [`left over: ${leftOver}`] : []),
-  ];
-  // `low score` is added only if there is no other reason, because the other reasons themselves lower the score.
-  if (reasons.length === 0) return isLow ? 'low score' : null;
-  return reasons.join('; ');
+    isAmbiguous && 'ambiguous',
+    isMisspelt && 'misspelt',
+    missingIn !== undefined && `not in ${missingIn}`,
+    leftOver && `left over: ${leftOver}`,
+  ].filter(Boolean);
+  // The other reasons themselves lower the score.
+  return reasons.join('; ') || (isLow ? 'low score' : null);
 }

@@ -1,12 +1,44 @@
 import { type BuildContext, defineNode, type Node } from '../core/node.ts';
 import { referencedFields, textTemplate } from '../core/template/template.ts';
+import type { Value } from '../core/value/value.ts';
 import { usesWithin } from '../nodes/http/request-template.ts';
-import { chainLookup, refuseLong } from './chain-option.ts';
 import { checkLocalOptions, type Lookup } from './lookup/lookup.ts';
 import { lookupNode } from './lookup/lookup-node.ts';
-import { noLanguage } from './lookup.ts';
-import { type PlacesOptions, placesOptions, type SettledOptions } from './places-options.ts';
+import { minChainScore, noLanguage } from './lookup.ts';
+import { categoryOption, type PlacesOptions, placesOptions, preferredCountry, type SettledOptions } from './places-options.ts';
 import { pointsLookup, pointsSettings } from './points/points.ts';
+import { refuseLong } from './refused-value.ts';
+
+function chainLookup({ name = '', country, category, min_score: minScore = minChainScore }: PlacesOptions, context: BuildContext): Lookup {
+  if (Array.isArray(category)) context.problem(['category'], 'lookup: chain takes one category, found a list');
+  const preferred = typeof category === 'string' ? categoryOption(category, ['category'], context) : undefined;
+  const nameOf = textTemplate(name);
+  const preference = preferredCountry(country, context);
+  return {
+    label: 'chain',
+    sources: ['name-suggestion-index'],
+    defaultMap: { chain_name: 'name', chain_id: 'id', chain_category: 'category', chain_score: 'score', chain_doubt: 'doubt' },
+    reads: [...usesWithin(name, ['name']), ...usesWithin(country, ['country'])],
+    notes: preferred?.notes ?? [],
+    answerer: {
+      request(fields) {
+        const name = nameOf(fields).trim();
+        if (name === '') return undefined;
+        refuseLong(name, 'name');
+        return { kind: 'lookup', lookup: 'chain', query: { name, country: preference.code(fields), category: preferred?.id, minScore } };
+      },
+    },
+    question: ({ query }) => String(query),
+    unknownCountry: country === undefined ? undefined : preference.unknown,
+    noMatch: ({ query, candidates }) => `no chain fits "${query}"${nearest(candidates, minScore)}`,
+  };
+}
+
+/** The best candidate, for the message about a name without a match. */
+function nearest(candidates: Value | undefined, minScore: number): string {
+  const [best] = (Array.isArray(candidates) ? candidates : []) as { readonly name: string; readonly score: number }[];
+  return best === undefined ? '' : `; the nearest is "${best.name}" (${best.score.toFixed(2)}, below min_score ${minScore})`;
+}
 
 function categoryLookup({ words = '', language, min_score: minScore = 0.7 }: PlacesOptions, context: BuildContext): Lookup {
   const wrong = language === undefined || referencedFields(language).length > 0 ? undefined : noLanguage(language);
@@ -45,18 +77,18 @@ export const places = defineNode({
 type OptionName = keyof PlacesOptions;
 
 interface PlacesLookup {
-  /** The option that the lookup requires; undefined if `build` itself checks the required options. */
+  /** Undefined if `build` itself checks the required options. */
   readonly required?: OptionName;
-  /** The options that the lookup also accepts, besides the options of every lookup. */
-  readonly optional: readonly OptionName[];
+  /** Besides the options of every lookup. */
+  readonly options: readonly OptionName[];
   settle?(options: PlacesOptions): SettledOptions;
   build(options: SettledOptions, context: BuildContext): Lookup | undefined;
 }
 
 const kinds: Readonly<Record<PlacesOptions['lookup'], PlacesLookup>> = {
-  chain: { required: 'name', optional: ['country', 'category', 'min_score'], build: chainLookup },
-  category: { required: 'words', optional: ['language', 'min_score'], build: categoryLookup },
-  points: { optional: ['category', 'chain', 'near', 'area', 'limit', 'source', 'file'], settle: pointsSettings, build: pointsLookup },
+  chain: { required: 'name', options: ['name', 'country', 'category', 'min_score'], build: chainLookup },
+  category: { required: 'words', options: ['words', 'language', 'min_score'], build: categoryLookup },
+  points: { options: ['category', 'chain', 'near', 'area', 'limit', 'source', 'file'], settle: pointsSettings, build: pointsLookup },
 };
 
 const defaultTimeoutMs = 30_000;
@@ -71,23 +103,15 @@ function buildPlaces(written: PlacesOptions, context: BuildContext): Node | unde
   const { answerer } = lookup;
   if ('request' in answerer)
     checkLocalOptions(options, answerer.file === undefined ? `lookup: ${options.lookup}` : 'source: file', context);
-  // Limits from the command line must not override the limits of a public server.
-  const isPublic = 'publicServer' in answerer && answerer.publicServer !== undefined;
-  return lookupNode(options, lookup, isPublic ? { ...context, overrides: {} } : context);
+  return lookupNode(options, lookup, context);
 }
 
-function checkPlacesOptions(options: PlacesOptions, kind: PlacesLookup, context: BuildContext): void {
+function checkPlacesOptions(options: PlacesOptions, { required, options: own }: PlacesLookup, context: BuildContext): void {
   const { lookup } = options;
-  const own = optionsOf(kind);
-  for (const option of new Set(Object.values(kinds).flatMap(optionsOf))) {
+  for (const option of new Set(Object.values(kinds).flatMap((kind) => kind.options))) {
     if (own.includes(option) || options[option] === undefined) continue;
-    const others = Object.entries(kinds).flatMap(([name, other]) => (optionsOf(other).includes(option) ? [name] : []));
+    const others = Object.entries(kinds).flatMap(([name, other]) => (other.options.includes(option) ? [name] : []));
     context.problem([option], `"${option}" is an option of lookup: ${others.join(' and ')}, not of lookup: ${lookup}`);
   }
-  const { required } = kind;
   if (required && options[required] === undefined) context.problem(['lookup'], `lookup: ${lookup} needs the option "${required}"`);
-}
-
-function optionsOf({ required, optional }: PlacesLookup): OptionName[] {
-  return required ? [required, ...optional] : [...optional];
 }

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { Failure } from '../core/failure.ts';
 import { type BuildContext, DataNeeded } from '../core/node.ts';
 import { timeout } from '../core/options/amounts.ts';
 import type { Fields } from '../core/record.ts';
@@ -9,6 +8,7 @@ import { meanings } from '../nodes/call-policy.ts';
 import { countryNamed, isBlank, noCountry } from './country-names.ts';
 import { lookupOptions } from './lookup/lookup.ts';
 import type { CategoryNames } from './lookup.ts';
+import { refusedValue } from './refused-value.ts';
 
 const coordinate = z.union([z.string(), z.number()], { error: 'expected a number, or text with {{field}}' });
 
@@ -130,27 +130,19 @@ export function countryTemplate(
   return (fields) => {
     const written = render(fields);
     const code = countryNamed(written);
-    if (code === undefined && !isBlank(written)) throw new Failure('request', noCountry(written), { sent: false });
+    if (code === undefined && !isBlank(written)) throw refusedValue(noCountry(written));
     return code;
   };
 }
 
-/** The compiled option `country` of a lookup that prefers a country, but also finds results elsewhere. */
-interface PreferredCountry {
-  /** Returns the alpha-2 code; undefined for text that is not a country, such as `n/a`. */
-  code(fields: Fields): string | undefined;
-  /** Returns the text if it is neither a country nor blank; otherwise undefined. */
-  unknown(fields: Fields): string | undefined;
-}
-
-export function preferredCountry(text: string | undefined, context: BuildContext): PreferredCountry {
-  if (text === undefined) return { code: () => undefined, unknown: () => undefined };
+/** For a lookup that prefers a country, but also finds results elsewhere. `unknown` is a text that is no country. */
+export function preferredCountry(text = '', context: BuildContext) {
   if (referencedFields(text).length === 0 && text.trim() !== '' && countryNamed(text) === undefined)
     context.problem(['country'], noCountry(text));
   const render = textTemplate(text);
   return {
-    code: (fields) => countryNamed(render(fields)),
-    unknown(fields) {
+    code: (fields: Fields) => countryNamed(render(fields)),
+    unknown(fields: Fields) {
       const written = render(fields).trim();
       return written === '' || countryNamed(written) !== undefined ? undefined : written;
     },

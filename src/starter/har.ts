@@ -1,5 +1,4 @@
 import { AutomateError } from '../core/failure.ts';
-import { canHaveBody } from '../core/options/methods.ts';
 import { percentDecoded } from '../core/template/url.ts';
 import { bytesOfBase64 } from '../core/text/base64.ts';
 import { orUndefined } from '../core/value/value.ts';
@@ -10,10 +9,12 @@ import {
   formIn,
   formType,
   mergedHeaders,
+  noBody,
   type RequestWithNotes,
+  sendableBody,
   type WrittenAuth,
+  type WrittenBody,
   type WrittenHeader,
-  type WrittenRequest,
 } from './written-node.ts';
 
 /** A request of a recording (HTTP Archive 1.2), with its answer. */
@@ -34,7 +35,6 @@ export interface HarAnswer {
   readonly status: number;
   /** In lower case and without parameters; empty if it is unknown. */
   readonly type: string;
-  /** Undefined if the recording does not contain the body. */
   readonly text: string | undefined;
 }
 
@@ -105,7 +105,6 @@ function contentText({ text, encoding }: JsonPart): string | undefined {
   return encoding === 'base64' ? textOfBase64(text) : text;
 }
 
-/** Undefined if the bytes are not text in UTF-8. */
 function textOfBase64(text: string): string | undefined {
   const bytes = bytesOfBase64(text.replace(/\s+/g, ''));
   if (bytes === undefined) return undefined;
@@ -205,24 +204,17 @@ export function recordedRequest({ method, url, headers, postData }: HarEntry): R
   const kept = headers.filter(([name, value]) => !browserHeaders.test(name) && !(/^accept$/i.test(name) && /text\/html/i.test(value)));
   const signature = computedAuth(kept);
   const own = signature ? kept.filter(([name]) => !signature.headers.test(name)) : kept;
-  const { part, notes } = bodyOf(postData, own);
-  const hasBody = Object.keys(part).length > 0;
-  const isSent = !hasBody || canHaveBody(method);
-  const base = { method, url, headers: own, ...(signature && { auth: [signature.auth] }) };
+  const { part, notes } = sendableBody(bodyOf(postData, own), method);
   return {
-    request: isSent ? { ...base, ...part } : base,
-    notes: [...(isSent ? notes : [`the body was left out: a ${method} has none in a flow`]), ...(signature ? [signature.note] : [])],
+    request: { method, url, headers: own, ...(signature && { auth: [signature.auth] }), ...part },
+    notes: [...notes, ...(signature ? [signature.note] : [])],
   };
 }
 
-interface ComputedAuth {
-  readonly auth: WrittenAuth;
-  readonly note: string;
-  readonly headers: RegExp;
-}
-
 /** A signature cannot be sent again, so the flow has to make its own. */
-function computedAuth(headers: readonly WrittenHeader[]): ComputedAuth | undefined {
+function computedAuth(
+  headers: readonly WrittenHeader[],
+): { readonly auth: WrittenAuth; readonly note: string; readonly headers: RegExp } | undefined {
   const value = headerIn(headers, 'authorization');
   const aws = /^AWS4-HMAC-SHA256\s+Credential=[^/,\s]+\/\d+\/([\w-]+)\/([\w-]+)\/aws4_request/i.exec(value);
   if (aws)
@@ -236,25 +228,20 @@ function computedAuth(headers: readonly WrittenHeader[]): ComputedAuth | undefin
   return { auth: { type: 'digest', credential: 'digest-login' }, note, headers: /^authorization$/i };
 }
 
-interface RecordedBody {
-  readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
-  readonly notes: readonly string[];
-}
-
-function bodyOf(postData: JsonPart, headers: readonly WrittenHeader[]): RecordedBody {
+function bodyOf(postData: JsonPart, headers: readonly WrittenHeader[]): WrittenBody {
   const type = sentType(headers, postData);
   const written = textIn(postData.text) ?? '';
   const text = postData.encoding === 'base64' || postData._encoding === 'base64' ? (textOfBase64(written) ?? '') : written;
   const params = listOf(postData.params).map(partOf);
   if (type === 'multipart/form-data') return multipartForm(text, params);
-  if (text === '' && params.length > 0) return { part: { form: formOfParams(params) }, notes: [] };
+  if (text === '' && params.length > 0) return { ...noBody, part: { form: formOfParams(params) } };
   if (text === '') {
     const isLost = type !== '' || written !== '' || Number(headerIn(headers, 'content-length')) > 0;
-    return { part: {}, notes: isLost ? ['the recording does not contain the body of the request: write body into the flow'] : [] };
+    return { ...noBody, notes: isLost ? ['the recording does not contain the body of the request: write body into the flow'] : [] };
   }
-  if (type !== formType) return { part: isJson(text) ? { body: text } : { text }, notes: [] };
+  if (type !== formType) return { ...noBody, part: isJson(text) ? { body: text } : { text } };
   const form = formIn(text);
-  return { part: form ? { form } : { text }, notes: [] };
+  return { ...noBody, part: form ? { form } : { text } };
 }
 
 /** Browsers differ in this list: some percent-decode the values. */
@@ -266,9 +253,9 @@ function formOfParams(params: readonly JsonPart[]): Record<string, unknown> {
 }
 
 /** The parts come from the text of the body, or from `params`, as recordings have often only one of them. */
-function multipartForm(text: string, params: readonly JsonPart[]): RecordedBody {
+function multipartForm(text: string, params: readonly JsonPart[]): WrittenBody {
   const parts = params.length > 0 ? params.map(({ name, value, fileName }) => ({ name, value, file: fileName })) : partsOfText(text);
-  if (parts.length === 0) return { part: {}, notes: ['the recording does not contain the form of the request: write form into the flow'] };
+  if (parts.length === 0) return { ...noBody, notes: ['the recording does not contain the form of the request: write form into the flow'] };
   return formOfParts(
     parts.map(({ name, value, file }) => ({ name: String(name), value: String(value ?? ''), file: textIn(file) || undefined })),
   );
@@ -292,7 +279,7 @@ export interface RecordedPart {
 }
 
 /** Repeated names become lists. */
-export function formOfParts(parts: readonly RecordedPart[]): RecordedBody {
+export function formOfParts(parts: readonly RecordedPart[]): WrittenBody {
   const form = new Map<string, unknown[]>();
   for (const { name, value, file } of parts) form.set(name, [...(form.get(name) ?? []), file === undefined ? value : { file }]);
   const files = parts.flatMap(({ file }) => (file === undefined ? [] : [file]));
@@ -300,8 +287,6 @@ export function formOfParts(parts: readonly RecordedPart[]): RecordedBody {
     files.length > 0
       ? `the form sends the content of ${files.map((file) => JSON.stringify(file)).join(', ')}: write the path of your file in its place`
       : 'the form was sent as multipart/form-data; a flow sends a form without files as application/x-www-form-urlencoded';
-  return {
-    part: { form: Object.fromEntries([...form].map(([name, values]) => [name, values.length === 1 ? values[0] : values])) },
-    notes: [note],
-  };
+  const part = { form: Object.fromEntries([...form].map(([name, values]) => [name, values.length === 1 ? values[0] : values])) };
+  return { ...noBody, part, notes: [note] };
 }

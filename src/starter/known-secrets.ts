@@ -94,7 +94,8 @@ export class KnownSecrets {
 const shortest = 6;
 const shortestDistinct = 8;
 
-function isDistinct(text: string): boolean {
+/** True if a secret is distinctive enough to search for it elsewhere. `admin`, for example, might also be a user name. */
+export function isDistinct(text: string): boolean {
   return text.length >= shortestDistinct && /\d/.test(text);
 }
 

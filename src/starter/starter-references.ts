@@ -12,7 +12,6 @@ import { plainName, type WrittenNode, withLiterals } from './written-node.ts';
 export interface Example {
   readonly name: string;
   readonly columns: readonly string[];
-  /** The fields of the first record; undefined if the input is empty. */
   readonly fields?: Fields;
 }
 
@@ -23,10 +22,7 @@ export interface Referring {
   readonly columns: Readonly<Record<string, string>> | undefined;
 }
 
-/**
- * Replaces values of the first record in path, parameters, headers and body. A number in the body stays a number: for a field with the same
- * number as a string, it becomes `{ cel: int(field) }`.
- */
+/** Also in headers and body. A number in the body stays a number: for a field with its digits, it becomes `{ cel: int(field) }`. */
 export function withReferences(written: WrittenNode, example: Example | undefined): Referring {
   const columns = example?.columns ?? [];
   const references = [...referableNames(columns)].map(([column, name]) => ({ column, name, value: example?.fields?.get(column) }));
@@ -115,19 +111,16 @@ function textReference(values: ReplacedValues, place: ValuePlace, text: string):
   return values.referenceAt(place, (own) => textOf(own) === text);
 }
 
-/** Returns the fields that a node takes from the records, as `{{field}}` or as `{ cel: int(field) }`. */
 export function fieldsOf(node: WrittenNode): string[] {
   const text = JSON.stringify(node);
   return [...referencedFields(text), ...[...text.matchAll(/\{"cel":"\w+\((\w+)\)/g)].map(([, name = '']) => name)];
 }
 
-/** Returns the body value that inserts a field as a number, or as a string if CEL cannot refer to the field's name. */
 function asNumber(field: string, convert: 'int' | 'double'): unknown {
   return isCelName(field) ? { cel: `${convert}(${field})` } : `{{${field}}}`;
 }
 
 interface ValuePlace {
-  /** The place in messages, such as `the query parameter user`. */
   readonly said: string;
   /** The names that lead to the value, such as `user` and `id` for a member `id` of an object `user`. Empty for a segment of the path. */
   readonly names: readonly string[];
@@ -135,7 +128,6 @@ interface ValuePlace {
   readonly segmentBefore?: string;
 }
 
-/** A field of the first record, and the name by which the flow refers to it. */
 interface ReferredField {
   readonly column: string;
   readonly name: string;
@@ -184,7 +176,6 @@ class ReplacedValues {
     this.#replaced.set(field.column, replacement);
   }
 
-  /** Returns a note for each replaced value, with all its places. */
   notes(): string[] {
     const replaced = [...this.#replaced.values()].map(({ column, name, value, isSecret, places }) => {
       const shown = isSecret ? `the first record's ${plainName(column)}` : plainName(shortName(textOf(value as Value)));
@@ -194,7 +185,6 @@ class ReplacedValues {
   }
 }
 
-/** Returns the only field that belongs behind a segment of the path; undefined if several fields might. */
 function onlyOneFor(segment: string, fields: readonly ReferredField[]): ReferredField | undefined {
   const before = bareName(segment);
   const things = [before, before.replace(/ies$/, 'y'), before.replace(/e?s$/, ''), before.replace(/s$/, '')];

@@ -2,25 +2,21 @@ import { parseDocument } from 'yaml';
 import { percentDecoded } from '../core/template/url.ts';
 import { credentialNames, fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
 import { hostName, type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
-import { KnownSecrets } from './known-secrets.ts';
+import { isDistinct, KnownSecrets } from './known-secrets.ts';
 import { unusableRequest, type WrittenAuth, type WrittenNode, withLiterals, yamlOf } from './written-node.ts';
 
 export interface Cleaned {
   readonly node: WrittenNode;
-  /** The credentials that the flow refers to in place of the secrets. */
   readonly credentials: readonly CredentialToStore[];
   readonly notes: readonly string[];
-  /** True if a field takes the place of a secret. */
   readonly takesField: boolean;
 }
 
-/** A credential that a flow needs. The note says where the secret was found and what to store. */
 export interface CredentialToStore {
   readonly name: string;
   readonly note: string;
 }
 
-/** The `auth` that a flow gets for that of another tool. */
 export interface TranslatedAuth {
   readonly auth: readonly WrittenAuth[];
   readonly credentials: readonly CredentialToStore[];
@@ -60,7 +56,8 @@ function keyOf({ carrier }: LiteralSecret): string {
   return JSON.stringify([carrier.in, carrier.name, carrier.value]);
 }
 
-const maxSigners = 4;
+/** Maximum number of credentials in one request. */
+export const maxSigners = 4;
 
 class Cleaning {
   readonly #names: ReturnType<typeof credentialNames>;
@@ -124,7 +121,6 @@ class Cleaning {
     };
   }
 
-  /** True if the value contains the secret and more. */
   #isPart({ name, value }: SecretCarrier): boolean {
     return /^cookie$/i.test(name) || (this.known.credentialIn(value) !== undefined && !this.known.isStandIn(secretOf({ value })));
   }
@@ -159,7 +155,6 @@ function secretsOf(node: WrittenNode, known: KnownSecrets): LiteralSecret[] {
   return literalSecrets(parseDocument(yamlOf([node])), known.rule);
 }
 
-/** Returns the node without the header, parameter or login that contains the secret; undefined if the part cannot be removed. */
 function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenNode | undefined {
   const { url } = node;
   switch (carrier.in) {
@@ -183,7 +178,6 @@ function withoutCarrier(node: WrittenNode, { carrier }: LiteralSecret): WrittenN
   }
 }
 
-/** Returns the value with each string that contains the secret replaced by `substitute`. */
 function replaced(value: unknown, carrier: SecretCarrier, substitute: object, name = 'body'): unknown {
   if (Array.isArray(value)) return value.map((member) => replaced(member, carrier, substitute, name));
   if (typeof value === 'object' && value !== null)
@@ -197,11 +191,6 @@ function inText(json: string, carrier: SecretCarrier, reference: string): string
 
 function isIt(text: string, name: string, carrier: SecretCarrier): boolean {
   return text.includes(carrier.value) && (name === carrier.name || isDistinct(carrier.value));
-}
-
-/** True if a secret is distinctive enough to search for it elsewhere in the node. `admin`, for example, might also be a user name. */
-function isDistinct(secret: string): boolean {
-  return secret.length >= 8 && /\d/.test(secret);
 }
 
 function secretOf({ value }: Pick<SecretCarrier, 'value'>): string {

@@ -1,8 +1,10 @@
 import { isReferable } from '../core/template/template.ts';
 import { isLoopback, percentDecoded } from '../core/template/url.ts';
 import { looksRandom } from '../core/text/secret-shapes.ts';
-import type { ValuePath } from '../core/value/value.ts';
-import { withVariables } from './graphql.ts';
+import { freeName } from '../core/text/suggest.ts';
+import { parseJson } from '../core/value/json.ts';
+import { isObject, type JsonObject, jsonOf, orUndefined, type Value, type ValuePath } from '../core/value/value.ts';
+import type { NameRule } from '../flow/secrets/secret-text.ts';
 import { KnownSecrets, pathWithFields, textWithFields } from './known-secrets.ts';
 import { type Example, fieldsOf, type Referring, withReferences } from './starter-references.ts';
 import { type Cleaned, withoutSecrets } from './starter-secrets.ts';
@@ -55,7 +57,7 @@ export function starterFlow(request: WrittenRequest, about: About = {}): Starter
   const { node, takesField, ...cleaned } = withoutSecrets(referring.node, secrets);
   const sent = sentExamples(node, examples);
   const name = about.name ?? nameInPath(node.url);
-  const text = flowText(withBase(node, about), referring, { ...about, name, examples: sent });
+  const text = flowText(node, referring, { ...about, name, examples: sent });
   if (secrets?.isIn(text)) throw unusableRequest('a secret of the file is in a part of the request that cannot refer to a credential');
   return {
     ...cleaned,
@@ -92,11 +94,51 @@ function withLoginHeader(request: WrittenRequest): WrittenRequest {
   return { ...request, url: scheme + rest, headers: [...request.headers, ['Authorization', `Basic ${btoa(`${user}:`)}`]] };
 }
 
-function withQueryVariables(request: WrittenRequest, secrets = new KnownSecrets()): WrittenRequest {
-  return request.body === undefined ? request : { ...request, body: withVariables(request.body, secrets.rule) };
+/** Moves literal secrets of a GraphQL query into its variables, because a credential can only be a whole value. */
+function withQueryVariables(request: WrittenRequest, { rule } = new KnownSecrets()): WrittenRequest {
+  const { body } = request;
+  const parsed = body === undefined ? undefined : orUndefined(() => parseJson(body));
+  if (parsed === undefined) return request;
+  const queries = Array.isArray(parsed) ? parsed : [parsed];
+  const moved = queries.map((query) => movedIn(query, rule));
+  if (moved.every((query, index) => query === queries[index])) return request;
+  return { ...request, body: jsonOf(Array.isArray(parsed) ? moved : (moved[0] as Value)) };
 }
 
-/** Puts fields in place of secrets in the path and in a text, where a flow cannot refer to a credential. */
+const argument = /([_A-Za-z]\w*)(\s*:\s*)("""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|-?\d+(?![\w.]))/g;
+/** The beginning of an operation: its name and the parenthesis before its variables, or the brace of a query without a name. */
+const operation = /^(?:\s|#[^\n]*\n)*(?:(?:query|mutation|subscription)\b(?:\s*[_A-Za-z]\w*)?\s*(\()?|(?=\{))/;
+const laterOperation = /\}\s*(?:(?:query|mutation|subscription)\b|\{)/;
+
+function movedIn(request: Value, isSecret: NameRule): Value {
+  if (!isObject(request) || typeof request.query !== 'string') return request;
+  const { query, variables = {} } = request;
+  const [start, parenthesis] = operation.exec(query) ?? [];
+  const own = variables ?? {};
+  // A variable that an operation does not use is an error, so only a single operation can get more variables.
+  if (start === undefined || !isObject(own) || laterOperation.test(query.replace(argument, '$1'))) return request;
+  const values: JsonObject = {};
+  const types: string[] = [];
+  const text = query.replace(argument, (found: string, name: string, colon: string, literal: string) => {
+    const value = literalOf(literal);
+    if (value === undefined || !isSecret(name, 'body', String(value), true)) return found;
+    const variable = freeName(name, (one) => one in own || one in values || query.includes(`$${one}`));
+    values[variable] = value;
+    types.push(`$${variable}: ${typeof value === 'string' ? 'String' : 'Int'}!`);
+    return `${name}${colon}$${variable}`;
+  });
+  if (types.length === 0) return request;
+  const rest = text.slice(start.length);
+  const head = start.trimEnd() === '' || start.trimEnd().endsWith('\n') ? `${start}query` : start.trimEnd();
+  const declared = parenthesis ? `${start}${types.join(', ')}, ` : `${head}(${types.join(', ')}) `;
+  return { ...request, query: declared + rest, variables: { ...own, ...values } };
+}
+
+function literalOf(literal: string): string | number | undefined {
+  if (literal.startsWith('"""')) return literal.slice(3, -3);
+  return orUndefined(() => JSON.parse(literal) as string | number);
+}
+
 function withSecretFields(request: WrittenRequest, secrets: KnownSecrets | undefined) {
   const url = secrets ? pathWithFields(request.url, secrets) : { text: request.url, fields: [] };
   const text = request.text === undefined ? undefined : textWithFields(request.text, secrets ?? new KnownSecrets());
@@ -106,20 +148,13 @@ function withSecretFields(request: WrittenRequest, secrets: KnownSecrets | undef
   };
 }
 
-function withBase(node: WrittenNode, { base }: About): WrittenNode {
-  return base && node.url.startsWith(base.value) ? { ...node, url: base.reference + node.url.slice(base.value.length) } : node;
-}
-
-/** Returns the node with its options in the order that the documentation uses. */
-function ordered({ type, method, url, auth, ...others }: WrittenNode): WrittenNode {
-  return { type, method, url, auth, ...others };
-}
-
 function flowText(node: WrittenNode, { columns }: Referring, about: About): string {
-  const { example, description, comments = [], examples, computed } = about;
-  const nodes = [...(computed ? [{ type: 'set', fields: computed }] : []), ordered(node)];
+  const { example, description, comments = [], examples, computed, base } = about;
+  const { type, method, url: written, auth: signers, ...others } = node;
+  const url = base && written.startsWith(base.value) ? base.reference + written.slice(base.value.length) : written;
+  const nodes = [...(computed ? [{ type: 'set', fields: computed }] : []), { type, method, url, auth: signers, ...others }];
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
-  const auth = node.auth ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
+  const auth = signers ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
   const says = description === undefined ? ['# description: what this flow does, for people and for AI agents'] : [];
   const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
   const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);

@@ -24,7 +24,6 @@ export interface WrittenRequest {
   readonly retries?: number;
 }
 
-/** Matches headers that describe the connection, or that are always sent. A flow does not need them. */
 const ownHeaders = /^(?::.*|host|connection|content-length|transfer-encoding|keep-alive|upgrade|expect|te|accept-encoding)$/i;
 
 /** A request of another tool, and what the flow does not take over from it. */
@@ -111,7 +110,6 @@ function verbOf({ method, body, form, text }: WrittenRequest): string {
   return verb;
 }
 
-/** Returns the headers that the flow has to contain, keyed by lower-case name. */
 function sentHeaders({ headers, body, form, text }: WrittenRequest): Map<string, readonly [string, string]> {
   const implied =
     form !== undefined ? /^(?:application\/x-www-form-urlencoded$|multipart\/form-data\b)/i : /^application\/json(?:; *charset=utf-8)?$/i;
@@ -152,6 +150,19 @@ export function withLiterals(json: string, replacement: (literal: string, name: 
   });
 }
 
+export interface WrittenBody {
+  readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
+  readonly headers: readonly WrittenHeader[];
+  readonly notes: readonly string[];
+}
+
+export const noBody: WrittenBody = { part: {}, headers: [], notes: [] };
+
+export function sendableBody(body: WrittenBody, method: string): WrittenBody {
+  if (Object.keys(body.part).length === 0 || canHaveBody(method)) return body;
+  return { ...noBody, notes: [`the body was left out: a ${method} has none in a flow`] };
+}
+
 export function unusableRequest(message: string): AutomateError {
   return new AutomateError('usage', `the request cannot become a flow: ${message}`);
 }
@@ -159,7 +170,6 @@ export function unusableRequest(message: string): AutomateError {
 export interface WrittenHead {
   readonly name?: string;
   readonly description?: string;
-  /** Names for columns of the input, each with the column. */
   readonly columns?: Readonly<Record<string, string>>;
   readonly vars?: JsonPart;
 }
@@ -208,20 +218,16 @@ function markExamples(document: Document, node: number, paths: readonly ValuePat
 
 const maxNamed = 12;
 
-/** Empty if there are no examples. */
 export function exampleNotes(paths: readonly ValuePath[]): string[] {
   if (paths.length === 0) return [];
-  const names = paths.slice(0, maxNamed).map(pathText);
+  const names = paths.slice(0, maxNamed).map((path) => path.reduce<string>(quotedPathTo, ''));
   const more = paths.length > maxNamed ? [`and ${paths.length - maxNamed} more`] : [];
   return [`examples, which every request would send: ${[...names, ...more].join(', ')}; replace each with {{field}}`];
 }
 
-function pathText(path: ValuePath): string {
-  return path
-    .map((step, index) => {
-      if (typeof step === 'number') return `[${step}]`;
-      if (!/^[\p{L}_][\p{L}\p{N}_-]*$/u.test(step)) return `[${JSON.stringify(step)}]`;
-      return index === 0 ? step : `.${step}`;
-    })
-    .join('');
+/** Quotes more names than `pathTo`, because people who read the path need not know the rules. */
+export function quotedPathTo(path: string, step: string | number): string {
+  if (typeof step === 'number') return `${path}[${step}]`;
+  if (!/^[\p{L}_][\p{L}\p{N}_-]*$/u.test(step)) return `${path}[${JSON.stringify(step)}]`;
+  return path === '' ? step : `${path}.${step}`;
 }

@@ -10,7 +10,6 @@ import { type CensusOptions, type CensusProvider, censusOptions } from './provid
 import { usAcs5 } from './us-acs5.ts';
 import { worldBank } from './world-bank.ts';
 
-/** The census node. It looks up figures about the geographic unit or the country of each record. */
 export const census = defineNode({
   name: 'census',
   summary: 'Census: adds figures from the US census for a county, tract or ZIP code, or from the World Bank for a country',
@@ -39,7 +38,7 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
     label: 'census',
     sources: [source],
     defaultMap: objectOf(membersOf(options.variables).map(([field]) => [field, pathTo('values', field)] as const)),
-    reads: readsOf(options),
+    reads: (['year', 'geoid', 'zcta', 'country', 'variables'] as const).flatMap((name) => usesWithin(options[name] as Value, [name])),
     answerer: {
       maxAgeMs: options.cache,
       credentials: requests.credentials,
@@ -53,11 +52,6 @@ function buildCensus(options: CensusOptions, context: BuildContext): Node | unde
     noMatch: (_, record) => questions.noMatch(record),
   };
   return lookupNode(options, lookup, context);
-}
-
-function readsOf({ year, geoid, zcta, country, variables }: CensusOptions) {
-  const read = { year, geoid, zcta, country, variables };
-  return Object.entries(read).flatMap(([name, value]) => usesWithin(value as Value, [name]));
 }
 
 function lacking({ match, values }: LookupDocument): string[] {

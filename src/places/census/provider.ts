@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import type { Auth } from '../../core/auth/auth.ts';
-import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import { duration } from '../../core/options/amounts.ts';
 import { credentialName, fieldName } from '../../core/options/names.ts';
@@ -12,9 +11,9 @@ import { type JsonObject, membersOf, type ValuePath } from '../../core/value/val
 import { meanings } from '../../nodes/call-policy.ts';
 import { type LookupServer, lookupOptions } from '../lookup/lookup.ts';
 import type { LookupDocument } from '../lookup.ts';
-import type { SourceName } from '../sources.ts';
+import { refusedValue, unexpectedText } from '../refused-value.ts';
+import { type SourceName, sources } from '../sources.ts';
 
-/** The compiled queries of a node, for one provider of figures. */
 export interface CensusQuestions {
   readonly count: number;
   /** Empty if there is nothing to look up. Throws a Failure if the record has no valid query. */
@@ -30,7 +29,6 @@ export interface CensusProvider {
   readonly lacks: readonly (keyof CensusOptions)[];
   /** Undefined if no key is required. `credential` is a default name, and `hint` says where to obtain the key. */
   readonly key?: { readonly credential: string; readonly hint: string; auth(credential: string): Auth };
-  /** Compiles the queries of a node; undefined if a problem was reported. */
   questions(options: CensusOptions, context: BuildContext): CensusQuestions | undefined;
   /** Throws a Failure or LimitReached if the response cannot be used for any record. */
   check(response: HttpResponse, options: CensusOptions): void;
@@ -45,13 +43,12 @@ interface Figures {
 }
 
 /** Returns the answer document. If `match` is false, the figures contain only what the query states, such as the code. */
-export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, attribution: string): LookupDocument {
-  return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution };
+export function censusDocument(match: boolean, { name, geoid, level, year, values }: Figures, source: SourceName): LookupDocument {
+  return { match, name, geoid: geoid ?? null, level: level ?? null, year, values, attribution: sources[source].text };
 }
 
 export const yearForm: TextForm = { pattern: /^(?:19|20)\d\d$/, expected: 'a year such as 2024' };
 
-/** A field of the answer document, and the code of the census variable whose figure the field contains. */
 export interface CensusVariable {
   readonly field: string;
   readonly code: string;
@@ -129,12 +126,11 @@ export function checkedText(
   at: ValuePath,
   context: BuildContext,
 ): (fields: Fields) => string {
-  const message = (found: string) => `expected ${expected}, found ${JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found)}`;
-  if (referencedFields(text).length === 0 && !pattern.test(text.trim())) context.problem(at, message(text));
+  if (referencedFields(text).length === 0 && !pattern.test(text.trim())) context.problem(at, unexpectedText(expected, text));
   const render = textTemplate(text);
   return (fields) => {
     const written = render(fields).trim();
-    if (!pattern.test(written)) throw new Failure('request', message(written), { sent: false });
+    if (!pattern.test(written)) throw refusedValue(unexpectedText(expected, written));
     return written;
   };
 }

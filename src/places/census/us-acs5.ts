@@ -8,7 +8,7 @@ import { parseJson } from '../../core/value/json.ts';
 import { objectOf, type Value } from '../../core/value/value.ts';
 import { queryText, refuseUnsuccessful } from '../lookup/server-requests.ts';
 import type { LookupDocument } from '../lookup.ts';
-import { sources } from '../sources.ts';
+import { refusedValue, unexpectedText } from '../refused-value.ts';
 import {
   type CensusOptions,
   type CensusProvider,
@@ -99,7 +99,6 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
   rowsOf(response);
 }
 
-/** Returns the title of the page if it says that the key is missing or invalid; undefined for any other response. */
 function titleOfKeyPage(response: HttpResponse): string | undefined {
   if (!/html/i.test(response.header('content-type') ?? '')) return undefined;
   return /<(?:title|h1)>\s*((?:missing|invalid) key)/i.exec(textStart(response, 20_000))?.[1];
@@ -133,17 +132,14 @@ function geoidOf(row: AcsRow): string {
   return String(zcta ?? ['state', 'county', 'tract', 'block group'].map((column) => row.get(column) ?? '').join(''));
 }
 
-interface AskedTable {
-  readonly unit: CensusUnit;
-  readonly year: number;
-  readonly variables: readonly CensusVariable[];
-}
-
-function acsDocument(response: HttpResponse, { unit, year, variables }: AskedTable): LookupDocument {
+function acsDocument(
+  response: HttpResponse,
+  { unit, year, variables }: { readonly unit: CensusUnit; readonly year: number; readonly variables: readonly CensusVariable[] },
+): LookupDocument {
   const row = response.status === 204 ? undefined : rowsOf(response).get(unit.geoid);
   const values = objectOf(variables.map(({ field, code }) => [field, numberOf(row && cellOf(row, code, response))] as const));
   const name = row?.get('NAME') ?? null;
-  return censusDocument(row !== undefined, { ...unit, name: name as string | null, year, values }, sources[source].text);
+  return censusDocument(row !== undefined, { ...unit, name: name as string | null, year, values }, source);
 }
 
 function cellOf(row: AcsRow, code: string, { status }: HttpResponse): Value {
@@ -155,22 +151,25 @@ function cellOf(row: AcsRow, code: string, { status }: HttpResponse): Value {
 /** Numbers that the census uses instead of a missing value, for example if there were too few responses for a median. */
 const missingValues: ReadonlySet<number> = new Set([-222222222, -333333333, -555555555, -666666666, -888888888, -999999999]);
 
-/** Returns the number that a cell contains as text, with its digits unchanged; null for a missing value. */
 function numberOf(cell: Value | undefined): Value {
   const text = String(cell ?? '').trim();
   if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) || missingValues.has(Number(text))) return null;
   return parseJson(text);
 }
 
-type CensusLevel = 'state' | 'county' | 'tract' | 'block group' | 'zcta';
-
 interface CensusUnit {
-  readonly level: CensusLevel;
+  readonly level: 'state' | 'county' | 'tract' | 'block group' | 'zcta';
   readonly geoid: string;
 }
 
 /** By the number of digits in the code. A block's code begins with the code of its block group, which is used instead. */
-const levels: Readonly<Record<number, CensusLevel>> = { 2: 'state', 5: 'county', 11: 'tract', 12: 'block group', 15: 'block group' };
+const levels: Readonly<Record<number, CensusUnit['level']>> = {
+  2: 'state',
+  5: 'county',
+  11: 'tract',
+  12: 'block group',
+  15: 'block group',
+};
 
 /** Undefined if the text is not a code. A leading zero that was lost, for example in a spreadsheet, is restored. */
 function unitOf(text: string): CensusUnit | undefined {
@@ -190,14 +189,12 @@ function noUnit(option: 'geoid' | 'zcta', text: string): string {
   const expected =
     option === 'zcta' ? 'a ZIP code of 5 digits' : 'a code of 2 (state), 5 (county), 11 (tract), 12 (block group) or 15 digits (block)';
   const code = text.trim();
-  const found = JSON.stringify(code.length > 40 ? `${code.slice(0, 40)}…` : code);
-  return `expected ${expected}, found ${found}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
+  return `${unexpectedText(expected, code)}${/^\d+$/.test(code) ? `, which has ${code.length}` : ''}`;
 }
 
-/** Parses the code of a geographic unit. Throws a Failure (`request`) if the text is not a code. */
 function readUnit(option: 'geoid' | 'zcta', text: string): CensusUnit {
   const unit = option === 'zcta' ? zctaOf(text) : unitOf(text);
-  if (!unit) throw new Failure('request', noUnit(option, text), { sent: false });
+  if (!unit) throw refusedValue(noUnit(option, text));
   return unit;
 }
 

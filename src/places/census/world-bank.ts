@@ -6,7 +6,6 @@ import { isObject, type JsonObject, objectOf, textOf, type Value } from '../../c
 import { refuseUnsuccessful } from '../lookup/server-requests.ts';
 import type { LookupDocument } from '../lookup.ts';
 import { countryTemplate } from '../places-options.ts';
-import { sources } from '../sources.ts';
 import {
   type CensusOptions,
   type CensusProvider,
@@ -85,5 +84,5 @@ function worldBankDocument(points: readonly (JsonObject | undefined)[], variable
   const name = isObject(country) ? textOf(country.value ?? null) : null;
   const year = textOf(date ?? null);
   const isOneYear = /^\d{4}$/.test(year) && found.every((point) => textOf(point.date ?? null) === year);
-  return censusDocument(found.length > 0, { name, year: isOneYear ? Number(year) : null, values }, sources[source].text);
+  return censusDocument(found.length > 0, { name, year: isOneYear ? Number(year) : null, values }, source);
 }

@@ -7,10 +7,7 @@ import { AutomateError } from '../../core/failure.ts';
 
 const decompress = promisify(brotliDecompress);
 
-/**
- * Size in bytes of the buffer for decompression, larger than any file needs, so that no data is copied and nothing waits for the event
- * loop. The operating system only provides memory that is written to.
- */
+/** Bytes of the buffer for decompression: more than any file, so that nothing is copied. Only memory that is written to is taken. */
 const maxBytes = 16 * 2 ** 20;
 
 /** Reads a JSON file from the embedded data. Throws an AutomateError (`input`) if the file is missing or damaged. */

@@ -21,23 +21,27 @@ export function wordsOfFolded(folded: string): string[] {
   return joined.match(isAscii.test(joined) ? /[a-z0-9]+/g : /[\p{L}\p{M}\p{N}]+/gu) ?? [];
 }
 
+/** The words of a list, which may have several lines. */
+export function wordSet(list: string): ReadonlySet<string> {
+  return new Set(list.trim().split(/\s+/));
+}
+
 /** Minimum length of a string in which one spelling mistake is accepted. Shorter strings must be correct. */
 const minLength = 5;
 
 /** Minimum length of a string in which two spelling mistakes are accepted. */
 const lengthForTwo = 12;
 
-/**
- * Finds strings despite one or two mistakes. Each string is cut into one more piece than the accepted mistakes, so at least one is correct.
- * Only strings that share a piece, in about the same position, are compared.
- */
+/** Cuts strings into one more piece than the accepted mistakes, so that one is correct. Only strings that share a piece are compared. */
 export class NearKeys {
   readonly #pieces = new Map<string, string[]>();
 
   constructor(keys: Iterable<string>) {
     for (const key of keys) {
       if (key.length < minLength) continue;
-      for (const [index, piece] of piecesOf(key, piecesIn(key.length)).entries()) {
+      const count = piecesIn(key.length);
+      for (let index = 0; index < count; index++) {
+        const piece = key.slice(cutBetween(key.length, count, index), cutBetween(key.length, count, index + 1));
         const name = `${key.length} ${index} ${piece}`;
         const found = this.#pieces.get(name);
         if (found) found.push(key);
@@ -102,10 +106,4 @@ function piecesIn(length: number): number {
 
 function cutBetween(length: number, count: number, index: number): number {
   return Math.floor((length * index) / count);
-}
-
-function piecesOf(key: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) =>
-    key.slice(cutBetween(key.length, count, index), cutBetween(key.length, count, index + 1)),
-  );
 }

@@ -1,7 +1,7 @@
 import type { LookupAnswer, LookupRequest, Lookups } from '../../core/lookup.ts';
 import type { LookupDocument, LookupQueries } from '../lookup.ts';
 
-/** A function that performs lookups of one kind. It returns no promise if its data is already in memory. */
+/** It returns no promise if its data is already in memory. */
 type LookupFunction<Name extends keyof LookupQueries> = (query: LookupQueries[Name]) => LookupDocument | Promise<LookupDocument>;
 
 /** For each kind of lookup, a function that imports the code and loads the data. `folder` contains the embedded data. */
@@ -15,25 +15,20 @@ const loaders: { readonly [Name in keyof LookupQueries]: (folder: string) => Pro
 
 /** The data for a kind of lookup is loaded when it is first needed. */
 export function createLookups(folder: string): Lookups {
-  const finders = new Map<string, LookupFunction<never>>();
-  const coming = new Map<string, Promise<LookupFunction<never>>>();
+  const finders = new Map<string, LookupFunction<never> | Promise<LookupFunction<never>>>();
   return {
     find(request) {
-      const finder = finders.get(request.lookup);
-      return finder
-        ? lookupAnswer(finder, request)
-        : loaded(request.lookup as keyof LookupQueries).then((finder) => lookupAnswer(finder, request));
+      const finder = finders.get(request.lookup) ?? load(request.lookup as keyof LookupQueries);
+      return finder instanceof Promise ? finder.then((loaded) => lookupAnswer(loaded, request)) : lookupAnswer(finder, request);
     },
   };
 
-  function loaded(name: keyof LookupQueries): Promise<LookupFunction<never>> {
-    const found = coming.get(name);
-    if (found) return found;
+  function load(name: keyof LookupQueries): Promise<LookupFunction<never>> {
     const loading = loaders[name](folder).then((finder) => {
       finders.set(name, finder);
       return finder;
     });
-    coming.set(name, loading);
+    finders.set(name, loading);
     return loading;
   }
 }

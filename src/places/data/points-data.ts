@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import KDBush from 'kdbush';
-import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
+import { isObject, type JsonObject, orUndefined, type Value } from '../../core/value/value.ts';
 import { openInput, readError } from '../../records/input.ts';
 import { jsonFault } from '../../records/json/json-fault.ts';
 import { inputError } from '../../records/record-reader.ts';
@@ -9,55 +9,43 @@ import { earthRadius, metresBetween } from '../coordinates.ts';
 import { type Around, type Box, type FoundPoint, hasTags, type LookupDocument, type PointsQuery, type Tags } from '../lookup.ts';
 import { type FilePoint, filePoint } from './points-feature.ts';
 
-export interface PointsOfFile {
-  /** A point must have all tags of at least one set in `wanted`. The result is not sorted. */
-  find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[];
-}
-
-interface ReadFile {
-  readonly version: string;
-  readonly points: Promise<PointsOfFile>;
-}
-
 /** Point files that have been read, keyed by path. They stay in memory, because many runs on a server may use the same file. */
-const files = new Map<string, ReadFile>();
+const files = new Map<string, { readonly version: string; readonly points: Promise<PointsIndex> }>();
 
 /** Reads the file unless it is in memory and unchanged. Throws an AutomateError (`input`) if it cannot be read. */
-export async function pointsOfFile(file: string): Promise<PointsOfFile> {
+export async function pointsOfFile(file: string): Promise<PointsIndex> {
   const { size, mtimeMs } = await stat(file).catch((error) => {
     throw readError(file, error);
   });
   const version = `${size} ${mtimeMs}`;
   const found = files.get(file);
   if (found?.version === version) return found.points;
-  const points = readPoints(file).then((found) => (found.length === 0 ? noPoints : new PointsIndex(found)));
+  const points = readPoints(file).then((found) => new PointsIndex(found));
   files.set(file, { version, points });
   points.catch(() => files.delete(file));
   return points;
 }
 
-const noPoints: PointsOfFile = { find: () => [] };
-
 /** The points of a file in a k-d tree of longitudes and latitudes in degrees. */
-class PointsIndex implements PointsOfFile {
+class PointsIndex {
   readonly #points: readonly FilePoint[];
-  readonly #tree: KDBush;
+  /** Undefined without points, because a tree cannot be empty. */
+  readonly #tree: KDBush | undefined;
 
-  /** `points` must not be empty. */
   constructor(points: readonly FilePoint[]) {
     this.#points = points;
+    if (points.length === 0) return;
     this.#tree = new KDBush(points.length, 64, Float64Array);
     for (const { lon, lat } of points) this.#tree.add(lon, lat);
     this.#tree.finish();
   }
 
+  /** A point must have all tags of at least one set in `wanted`. The result is not sorted. */
   find(where: Around | Box, wanted: readonly Tags[]): FoundPoint[] {
-    const found = sidesOf(where).flatMap((sides) => this.#within(sides));
-    return found.filter((point) => isWithin(where, point) && wanted.some((tags) => hasTags(point.tags, tags)));
-  }
-
-  #within([south, west, north, east]: Sides): FilePoint[] {
-    return this.#tree.range(west, south, east, north).map((index) => this.#points[index] as FilePoint);
+    return sidesOf(where)
+      .flatMap(([south, west, north, east]) => this.#tree?.range(west, south, east, north) ?? [])
+      .map((index) => this.#points[index] as FilePoint)
+      .filter((point) => isWithin(where, point) && wanted.some((tags) => hasTags(point.tags, tags)));
   }
 }
 
@@ -67,25 +55,14 @@ function isWithin(where: Around | Box, point: FoundPoint): boolean {
 
 type Sides = readonly [south: number, west: number, north: number, east: number];
 
-/** Returns the boxes in which points are searched for. An area across the date line (180° longitude) is split into two boxes. */
 function sidesOf(where: Around | Box): Sides[] {
-  const [south, west, north, east] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
-  if (west > east)
-    return [
-      [south, west, north, 180],
-      [south, -180, north, east],
-    ];
-  if (west < -180)
-    return [
-      [south, -180, north, east],
-      [south, west + 360, north, 180],
-    ];
-  if (east > 180)
-    return [
-      [south, west, north, 180],
-      [south, -180, north, east - 360],
-    ];
-  return [[south, west, north, east]];
+  const [south, left, north, right] = 'near' in where ? boxAround(where) : (where.bbox as unknown as Sides);
+  const [west, east] = [left < -180 ? left + 360 : left, right > 180 ? right - 360 : right];
+  if (west <= east) return [[south, west, north, east]];
+  return [
+    [south, west, north, 180],
+    [south, -180, north, east],
+  ];
 }
 
 /** Returns the box around a circle. If the circle contains a pole, the box covers all longitudes. */
@@ -101,8 +78,8 @@ function boxAround({ near: { lat, lon }, radius }: Around): Sides {
 export async function findPoints({ file, where, categories, chain }: PointsQuery): Promise<LookupDocument> {
   const points = await pointsOfFile(file);
   const wanted = categories.length === 0 ? [{ ...chain }] : categories.map((own) => ({ ...own, ...chain }));
-  const found = points.find(where, wanted) as readonly FoundPoint[] as unknown as readonly JsonObject[];
-  return { match: found.length > 0, found: [...found] };
+  const found = points.find(where, wanted) as unknown as JsonObject[];
+  return { match: found.length > 0, found };
 }
 
 /**
@@ -130,18 +107,11 @@ export async function readPoints(file: string): Promise<FilePoint[]> {
   return points.all();
 }
 
-/** Returns true if a line is a GeoJSON feature, or the beginning of a feature whose end has not been read yet. */
+/** Also true for the beginning of a feature whose end has not been read yet. */
 function isFeature(line: string): boolean {
   const text = withoutSeparator(line);
-  return /^\s*\{[^{}[\]]*"type"\s*:\s*"Feature"/.test(text) || (/^\s*\{/.test(text) && isFeatureText(text));
-}
-
-function isFeatureText(text: string): boolean {
-  try {
-    return (JSON.parse(text) as JsonObject).type === 'Feature';
-  } catch {
-    return false;
-  }
+  if (/^\s*\{[^{}[\]]*"type"\s*:\s*"Feature"/.test(text)) return true;
+  return /^\s*\{/.test(text) && orUndefined(() => JSON.parse(text) as JsonObject)?.type === 'Feature';
 }
 
 function withoutSeparator(line: string): string {
@@ -177,13 +147,11 @@ class PointsById {
   readonly #known = new Map<string, FilePoint>();
   readonly #unknown: FilePoint[] = [];
 
-  /** Adds the point of the feature on one line of a file, unless the line is empty. `number` is the line number, counted from 1. */
   addLine(line: string, file: string, number: number): void {
     const text = withoutSeparator(line).trim();
     if (text !== '') this.#add(parsedLine(text, file, number), `${file}:${number}`);
   }
 
-  /** Adds the points of all features in a GeoJSON collection, or of all elements in an Overpass response. */
   addAll(value: Value, file: string): void {
     const { features, elements } = isObject(value) ? value : {};
     const list = features ?? elements;

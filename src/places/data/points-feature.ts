@@ -10,30 +10,26 @@ export interface FilePoint extends FoundPoint {
 }
 
 /** Reads a GeoJSON feature (RFC 7946) or an Overpass element. Undefined without tags or coordinates. Throws an Error for other values. */
-export function filePoint(value: unknown): FilePoint | undefined {
-  if (isObject(value as Value)) {
-    const object = value as JsonObject;
-    if (object.type === 'Feature') return pointOfFeature(object);
-    if (['node', 'way', 'relation'].includes(String(object.type))) return pointOfElement(object);
+export function filePoint(value: Value): FilePoint | undefined {
+  if (isObject(value)) {
+    if (value.type === 'Feature') return pointOfFeature(value);
+    if (['node', 'way', 'relation'].includes(String(value.type))) return pointOfElement(value);
   }
   throw new Error('expected a GeoJSON feature or an element of Overpass');
 }
 
 function pointOfFeature({ id, geometry, properties }: JsonObject): FilePoint | undefined {
-  if (!isObject(properties as Value)) return undefined;
-  const own = properties as JsonObject;
-  const named = isObject(own.tags as Value) ? (own.tags as JsonObject) : own;
-  const written = textOf((id ?? own['@id'] ?? own.id ?? '') as Value);
-  return placed({ id: objectId(written), isArea: /^a\d/.test(written) }, named, geometry as Value);
+  if (!isObject(properties)) return undefined;
+  const { tags } = properties;
+  const written = textOf(id ?? properties['@id'] ?? properties.id ?? '');
+  return placed({ id: objectId(written), isArea: /^a\d/.test(written) }, isObject(tags) ? tags : properties, geometry);
 }
 
 function pointOfElement({ type, id, lat, lon, center, bounds, geometry, tags }: JsonObject): FilePoint | undefined {
-  if (!isObject(tags as Value)) return undefined;
-  const named = tags as JsonObject;
+  if (!isObject(tags)) return undefined;
   const known = { id: `${textOf(type as Value)}/${textOf(id as Value)}`, isArea: false };
-  const point = isObject(center as Value) ? (center as JsonObject) : { lat: lat ?? null, lon: lon ?? null };
-  if ((point.lat ?? null) !== null) return placed(known, named, { coordinates: [point.lon ?? null, point.lat as Value] });
-  return placed(known, named, { coordinates: cornersOf(bounds, geometry) });
+  const { lat: y = null, lon: x = null } = isObject(center) ? center : ({ lat, lon } as JsonObject);
+  return placed(known, tags, { coordinates: y === null ? cornersOf(bounds, geometry) : [x, y] });
 }
 
 function cornersOf(bounds: Value | undefined, geometry: Value | undefined): Value {
@@ -43,16 +39,11 @@ function cornersOf(bounds: Value | undefined, geometry: Value | undefined): Valu
   return nodes.map(({ lon, lat }) => [lon, lat] as Value);
 }
 
-function placed(known: Pick<FilePoint, 'id' | 'isArea'>, named: JsonObject, geometry: Value): FilePoint | undefined {
+function placed(known: Pick<FilePoint, 'id' | 'isArea'>, named: JsonObject, geometry: Value | undefined): FilePoint | undefined {
   const tags = Object.entries(named).flatMap(([key, value]) =>
     key.startsWith('@') || value === null || typeof value === 'object' ? [] : [[key, textOf(value)]],
   );
-  const box = {
-    west: Number.POSITIVE_INFINITY,
-    south: Number.POSITIVE_INFINITY,
-    east: Number.NEGATIVE_INFINITY,
-    north: Number.NEGATIVE_INFINITY,
-  };
+  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
   if (tags.length === 0) return undefined;
   widen(geometry, box);
   if (box.west > box.east) return undefined;
@@ -71,15 +62,8 @@ function noPosition(found: Value): Error {
   return new Error(`expected ${limits}, found ${excerpt(jsonOf(found), 60)}\ncoordinates are decimal degrees, WGS 84 (EPSG:4326)`);
 }
 
-interface Bounds {
-  west: number;
-  south: number;
-  east: number;
-  north: number;
-}
-
 /** Extends a box to contain a geometry or a nested array of positions. Throws an Error if a position contains anything but numbers. */
-function widen(part: Value | undefined, box: Bounds): void {
+function widen(part: Value | undefined, box: Record<'west' | 'south' | 'east' | 'north', number>): void {
   if (Array.isArray(part)) {
     const [lon, lat] = part;
     if (typeof lon !== 'number' || typeof lat !== 'number') {
@@ -99,10 +83,7 @@ function widen(part: Value | undefined, box: Bounds): void {
 
 const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'relation' };
 
-/**
- * Reads an ID by `osmium export --add-unique-id=type_id`: `a20` is way/10 and `a21` relation/10, because an area's number is twice that of
- * its way, or twice that of its relation plus one. Null for any other ID.
- */
+/** Of `osmium export --add-unique-id=type_id`: the number of an area is twice that of its way (`a20`), or of its relation plus one. */
 function objectId(text: string): string | null {
   const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];
   if (letter === 'a') return `${Number(number) % 2 === 0 ? 'way' : 'relation'}/${Math.floor(Number(number) / 2)}`;

@@ -4,9 +4,9 @@ import { Failure } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields } from '../../core/template/template.ts';
-import { type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
-import type { AddressParts, LookupDocument } from '../lookup.ts';
-import { sources } from '../sources.ts';
+import { jsonOf, type Value } from '../../core/value/value.ts';
+import { type AddressParts, fipsWithin, type LookupDocument } from '../lookup.ts';
+import { refusedValue } from '../refused-value.ts';
 import { type FoundPlace, geocodeDocument, pointIn } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { ProviderBatch, QuestionTemplate } from './question.ts';
@@ -55,7 +55,6 @@ function multipart(file: string, data: CensusData): { readonly contentType: stri
 /** The columns of a row in a response. The columns after the side of the street exist only if codes of geographic units were requested. */
 type BatchRow = readonly [number: string, sent: string, status: string, ...more: string[]];
 
-/** Returns the documents for the complete rows in a response, keyed by row number. */
 function documentsIn(response: HttpResponse, withGeographies: boolean): ReadonlyMap<number, LookupDocument> {
   const start = textStart(response, 2000);
   if (/^\s*</.test(start)) {
@@ -76,13 +75,12 @@ function isComplete([, , status, ...more]: BatchRow, withGeographies: boolean, i
 }
 
 function documentOfRow([, , status, ...more]: BatchRow): LookupDocument {
-  const attribution = sources['census-bureau'].text;
   const question = { address: {} };
-  if (status !== 'Match') return geocodeDocument([], question, attribution, status === 'Tie');
+  if (status !== 'Match') return geocodeDocument([], question, 'census-bureau', status === 'Tie');
   const [, address = '', coordinates = '', , , ...units] = more;
   const [lon = '', lat = ''] = coordinates.split(',');
   const fips = units.length > 0 ? { fips: fipsWithin(units.join('')) } : {};
-  return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, attribution);
+  return geocodeDocument([{ ...matchedPlace(address, lat, lon), ...fips }], question, 'census-bureau');
 }
 
 /** Returns a line of CSV with every cell in quotes. Control characters become spaces, so that a cell cannot end the line. */
@@ -98,8 +96,7 @@ export type CensusData = { readonly benchmark: string; readonly vintage: string 
 /** Under the geocoder's names. Throws a Failure if there is no street, because the geocoder refuses such an address. */
 export function addressQuery({ street = '', city = '', state = '', postcode = '' }: AddressParts): Record<string, string> {
   const parts = { street: street.trim(), city: city.trim(), state: state.trim(), zip: postcode.trim() };
-  if (parts.street === '')
-    throw new Failure('request', 'expected a street, because census-us finds only houses, found none', { sent: false });
+  if (parts.street === '') throw refusedValue('expected a street, because census-us finds only houses, found none');
   return Object.fromEntries(Object.entries(parts).filter(([, text]) => text !== ''));
 }
 
@@ -116,12 +113,6 @@ export function matchedPlace(address: string, lat: Value, lon: Value): FoundPlac
     region: usStates.get(state ?? ''),
     ...unitedStates,
   };
-}
-
-/** State, county, tract and block; null if the code is too short for the level. */
-export function fipsWithin(code: string): JsonObject {
-  const part = (digits: number) => (code.length >= digits ? code.slice(0, digits) : null);
-  return { state: part(2), county: part(5), tract: part(11), block: part(15) };
 }
 
 const names = [

@@ -5,19 +5,16 @@ import type { Fields } from '../../core/record.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { checkedText } from '../census/provider.ts';
 import { queryText } from '../lookup/server-requests.ts';
-import { sources } from '../sources.ts';
-import { addressQuery, type CensusData, censusBatch, fipsWithin, matchedPlace, unitedStates, usStates } from './census-batch.ts';
+import { fipsWithin } from '../lookup.ts';
+import { addressQuery, type CensusData, censusBatch, matchedPlace, unitedStates, usStates } from './census-batch.ts';
 import { type FoundPlace, geocodeDocument, textIn } from './document.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 import type { GeocodeProvider, GeocodeQuestion } from './question.ts';
 
-const source = 'census-bureau';
-
 /** Finds houses and codes of census units. https://geocoding.geo.census.gov/geocoder/Geocoding_Services_API.html */
 export const censusUs: GeocodeProvider = {
-  source,
+  source: 'census-bureau',
   server: 'https://geocoding.geo.census.gov',
-  isPublic: false,
   lacks: ['max_distance'],
   concurrency: 4,
   timeoutMs: 60_000,
@@ -36,7 +33,7 @@ export const censusUs: GeocodeProvider = {
   },
   document(body, question) {
     const found = 'address' in question ? matchesOf(body).map(censusPlace) : placeAt(body, question);
-    return geocodeDocument(found, question, sources[source].text, found.length > 1);
+    return geocodeDocument(found, question, 'census-bureau', found.length > 1);
   },
   batch: (options, questionOf, context) => censusBatch(options, questionOf, censusData(options, context)),
 };
@@ -87,7 +84,6 @@ function censusPlace({ matchedAddress, coordinates, addressComponents, geographi
   };
 }
 
-/** Returns the census units that contain a point, in the form of a place; empty if there are none. */
 function placeAt(body: Value, question: GeocodeQuestion): FoundPlace[] {
   const { geographies } = resultIn(body);
   if (!isObject(geographies)) throw new Failure('answer', `expected geographies, found ${excerpt(jsonOf(body))}`);

@@ -2,6 +2,7 @@ import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, textOf, type Value } from '../../core/value/value.ts';
 import { type Coordinates, metresBetween, readCoordinates } from '../coordinates.ts';
 import { doubtText, type LookupDocument, maxCandidates, noPlace } from '../lookup.ts';
+import { type SourceName, sources } from '../sources.ts';
 import type { GeocodeQuestion } from './question.ts';
 
 /** It shows how exact the place's coordinates are. */
@@ -23,7 +24,6 @@ export interface FoundPlace extends Coordinates {
   readonly fips?: JsonObject;
 }
 
-/** Returns the places that are in the countries of the query, and within its maximum distance. */
 export function placesFor(found: readonly FoundPlace[], question: GeocodeQuestion): readonly FoundPlace[] {
   const { country } = question;
   const there = country ? found.filter(({ countryCode = '' }) => country.includes(countryCode)) : found;
@@ -34,13 +34,15 @@ export function placesFor(found: readonly FoundPlace[], question: GeocodeQuestio
 export function geocodeDocument(
   found: readonly FoundPlace[],
   question: GeocodeQuestion,
-  attribution: string,
+  source: SourceName,
   isAmbiguous = false,
 ): LookupDocument {
   const [first] = found;
+  const attribution = sources[source].text;
   if (!first) return { ...noPlace, ambiguous: isAmbiguous, doubt: doubtText({ isAmbiguous }), attribution };
   const { lat, lon, level, fips } = first;
   return {
+    ...noPlace,
     match: true,
     ...{ lat, lon, level, name: known(first.name) },
     street: known(first.street),
@@ -52,13 +54,9 @@ export function geocodeDocument(
     region_code: known(first.regionCode),
     country: known(first.country),
     country_code: known(first.countryCode),
-    population: null,
     distance_m: 'address' in question ? null : Math.round(metresBetween(question, first)),
-    score: null,
     ambiguous: isAmbiguous,
     doubt: doubtText({ isAmbiguous }),
-    matched: [],
-    left_over: null,
     fips: fips ?? null,
     candidates: 'address' in question ? found.slice(0, maxCandidates).map(candidateOf) : [],
     attribution,
@@ -73,7 +71,6 @@ function known(text: string | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** Returns the first of these members that contains a string or number, as text; undefined if none does. */
 export function textIn(object: JsonObject, ...names: readonly string[]): string | undefined {
   return names.map((name) => plainText(object[name])).find((text) => text !== '');
 }

@@ -3,19 +3,14 @@ import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { queryText } from '../lookup/server-requests.ts';
 import { addressText } from '../lookup.ts';
-import { sources } from '../sources.ts';
 import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
 import type { GeocodeProvider, GeocodeQuestion } from './question.ts';
 
-const source = 'openstreetmap';
-
 /** The provider for Nominatim, which searches OpenStreetMap. https://nominatim.org/release-docs/latest/api/Overview/ */
 export const nominatim: GeocodeProvider = {
-  source,
+  source: 'openstreetmap',
   server: 'https://nominatim.openstreetmap.org',
-  isPublic: true,
   perDay: { server: 'Nominatim', max: 2500 },
-  lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
   timeoutMs: 30_000,
   // Without this header, each name would be in the language of its place.
   headers: { 'Accept-Language': 'en' },
@@ -23,7 +18,7 @@ export const nominatim: GeocodeProvider = {
   document(body, question) {
     const found = nominatimResults(body, question);
     const places = placesFor(found.map(nominatimPlace), question);
-    return geocodeDocument(places, question, sources[source].text, 'address' in question && isAmbiguous(places));
+    return geocodeDocument(places, question, 'openstreetmap', 'address' in question && isAmbiguous(places));
   },
 };
 
@@ -68,7 +63,6 @@ function levelOf(result: JsonObject): Level {
   return kindsOfPlaces.has(type) || (type === 'place' && textIn(result, 'type') === 'house') ? 'house' : 'place';
 }
 
-/** A place with its importance from 0 to 1. Well-known places are more important. */
 interface WeighedPlace extends FoundPlace {
   readonly importance: number;
 }

@@ -3,19 +3,14 @@ import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { queryText } from '../lookup/server-requests.ts';
 import { addressText } from '../lookup.ts';
-import { sources } from '../sources.ts';
 import { type FoundPlace, geocodeDocument, isElsewhere, type Level, placesFor, pointIn, textIn } from './document.ts';
 import type { GeocodeProvider } from './question.ts';
 
-const source = 'openstreetmap';
-
 /** The provider for Photon, which searches OpenStreetMap. https://github.com/komoot/photon/blob/master/docs/api-v1.md */
 export const photon: GeocodeProvider = {
-  source,
+  source: 'openstreetmap',
   server: 'https://photon.komoot.io',
-  isPublic: true,
   perDay: { server: 'Photon', max: 10_000 },
-  lacks: ['geographies', 'batch', 'benchmark', 'vintage'],
   timeoutMs: 30_000,
   // Without this header, each name would be in the language of its place.
   headers: { 'Accept-Language': 'en' },
@@ -34,7 +29,7 @@ export const photon: GeocodeProvider = {
     // a house or street can therefore be called ambiguous.
     const isExact = first?.level === 'house' || first?.level === 'street';
     const isAmbiguous = 'address' in question && isExact && others.some((other) => isElsewhere(first, other));
-    return geocodeDocument(found, question, sources[source].text, isAmbiguous);
+    return geocodeDocument(found, question, 'openstreetmap', isAmbiguous);
   },
 };
 

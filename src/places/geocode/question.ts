@@ -4,22 +4,21 @@ import type { Fields } from '../../core/record.ts';
 import { fieldOf, referencedFields, textTemplate } from '../../core/template/template.ts';
 import { textOf, type Value } from '../../core/value/value.ts';
 import { usesWithin } from '../../nodes/http/request-template.ts';
-import { refuseLong } from '../chain-option.ts';
 import { readCoordinates } from '../coordinates.ts';
 import { isBlank } from '../country-names.ts';
 import type { LookupBatch } from '../lookup/lookup.ts';
 import type { Payload } from '../lookup/server-requests.ts';
 import { type AddressParts, type AddressQuery, addressText, type LookupDocument, type PointQuery } from '../lookup.ts';
 import { countryTemplate } from '../places-options.ts';
+import { refuseLong } from '../refused-value.ts';
 import type { SourceName } from '../sources.ts';
 import type { GeocodeOptions } from './geocode-options.ts';
 
-/** Either can list the countries to search in. */
 export type GeocodeQuestion = AddressQuery | PointQuery;
 
 export interface QuestionTemplate {
   readonly reads: readonly FieldUse[];
-  /** Renders the query for a record; undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
+  /** Undefined if there is nothing to look up. Throws a Failure if the record has no valid query. */
   render(fields: Fields): GeocodeQuestion | undefined;
 }
 
@@ -105,15 +104,12 @@ export interface GeocodeProvider {
   readonly source: SourceName;
   /** The origin of the built-in server. */
   readonly server: string;
-  /** True if volunteers run the built-in server for everybody. A flow cannot override the rules of such a server. */
-  readonly isPublic: boolean;
-  /** The number of requests per day that the public server accepts from one machine; undefined for any other server. */
+  /** Requests per day from one machine, if volunteers run the built-in server. A flow cannot override the rules of such a server. */
   readonly perDay?: DayLimit;
-  /** The options that this provider does not support. */
-  readonly lacks: readonly (keyof GeocodeOptions)[];
+  /** The options that this provider does not support; undefined for those that only census-us has. */
+  readonly lacks?: readonly (keyof GeocodeOptions)[];
   /** Default maximum number of calls in flight; undefined for the default of all nodes. */
   readonly concurrency?: number;
-  /** Default timeout of one request in ms. */
   readonly timeoutMs: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Returns a function that renders the path and query of a request. It throws a Failure if the server would refuse the query. */
@@ -127,6 +123,5 @@ export interface GeocodeProvider {
 }
 
 export interface ProviderBatch extends Omit<LookupBatch, 'request'> {
-  /** Returns the request for some records, which are keyed by their number in the request. */
   payload(records: ReadonlyMap<number, Fields>): Payload;
 }

@@ -110,7 +110,6 @@ function batchFor(key: string, way: LookupBatch, checked: CallPolicy): Batch<Sha
 }
 
 interface BatchAnswer extends Accepted {
-  /** Returns the document for the record with this number in the batch, or the failure if there is none. */
   results(number: number): SharedDocument | Failure;
 }
 

@@ -11,10 +11,12 @@ import type { LocalData, Lookup, LookupOptions } from './lookup.ts';
 import { type AskedRecord, type Asking, LookupResults } from './lookup-results.ts';
 
 export function lookupNode(options: LookupOptions, lookup: Lookup, context: BuildContext): Node | undefined {
-  const policy = callPolicy(options, connectionOf(options, context), context);
+  const { answerer, reads, notes = [] } = lookup;
+  // Limits from the command line must not override the limits of a public server.
+  const isPublic = 'publicServer' in answerer && answerer.publicServer !== undefined;
+  const policy = callPolicy(options, connectionOf(options, context), isPublic ? { ...context, overrides: {} } : context);
   const mapping = tryOption(context, ['map'], () => documentMapping(options, lookup));
   if (!mapping) return undefined;
-  const { answerer, reads, notes = [] } = lookup;
   const results = new LookupResults(lookup, options, mapping);
   const asking = 'requests' in answerer ? askServer(answerer, policy, results) : askLocalData(answerer, policy, results);
   return { reads, notes, ...mappedColumns(mapping), action: asking.action, run: lookUpEach(asking, lookup, results) };

@@ -35,7 +35,6 @@ export class LookupResults {
     this.#isMapped = map !== undefined;
   }
 
-  /** The name of the lookup in summaries. */
   get label(): string {
     return this.#lookup.label;
   }
@@ -46,7 +45,6 @@ export class LookupResults {
     return { expands, paths, fields, makesDocument: true, read: (record, answer) => this.#read(record, answer) };
   }
 
-  /** Returns the request. If there is nothing to look up, returns the record with empty fields. */
   askedFor<Request>(request: Request | undefined, fields: Fields): Request | Unasked {
     return request ?? new Unasked(withNulls(fields, this.#mapping.fields));
   }

@@ -20,14 +20,12 @@ export interface Lookup {
   /** Information about the node that `validate` prints. */
   readonly notes?: readonly string[];
   readonly answerer: LocalData | LookupServer;
-  /** Returns the query in words for messages. */
   question(document: LookupDocument, record: Fields): string;
   noMatch(document: LookupDocument, record: Fields): string;
   /** Returns the names of the fields that are empty in a match; undefined if every match has values for all fields. */
   lacking?(document: LookupDocument): readonly string[];
   /** Returns the country of a record if it was ignored because it cannot be recognized; undefined otherwise. */
   readonly unknownCountry?: (record: Fields) => string | undefined;
-  /** Undefined if the document is complete. */
   cutOff?(document: LookupDocument): Pick<LookedUp, 'cutOffAt' | 'hidesNearest'> | undefined;
   /** For a record with an unknown chain, for which no request is sent. Undefined if requests never refer to chains. */
   readonly unknownChain?: LookupDocument;
@@ -64,7 +62,6 @@ export interface LookupBatch {
   readonly size: number;
   /** Returns the key of a record. Only records with the same key share a request. It is undefined if all records can share one. */
   keyOf?(fields: Fields): string;
-  /** Undefined for JSON and text. */
   readonly responseMode?: ResponseMode;
   request(records: ReadonlyMap<number, Fields>): HttpRequest;
   /** Keyed by the record's number. Throws a Failure for an unexpected form; if it is retryable, the request is retried. */

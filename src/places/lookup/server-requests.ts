@@ -24,13 +24,10 @@ interface ServerParts {
   readonly auth?: Auth;
   /** A hint that says where the secret for `auth` can be obtained; undefined if no hint is needed. */
   readonly hint?: string;
-  /** The daily limit of the built-in server if it is a public one; undefined for any other server. */
   readonly perDay?: DayLimit;
-  /** The headers that every request has, besides `Accept`. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The parts that differ between records in a request with a body. */
 export interface Payload {
   /** Path and query. */
   readonly path: string;
@@ -41,7 +38,6 @@ export interface Payload {
 export interface ServerRequests {
   /** The credentials that sign the requests. They belong to the node if it has any, otherwise to the connection. */
   readonly credentials: readonly CredentialNeed[];
-  /** The name of the public server that receives the requests; undefined for any other server. */
   readonly publicServer: string | undefined;
   get(path: string): HttpRequest;
   post(payload: Payload): HttpRequest;

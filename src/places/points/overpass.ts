@@ -1,28 +1,30 @@
 import { excerpt } from '../../core/answer/response.ts';
-import { Failure } from '../../core/failure.ts';
 import { isObject, type JsonObject, jsonOf, type Value } from '../../core/value/value.ts';
 import { type Coordinates, isCoordinates } from '../coordinates.ts';
 import type { FoundPoint, Tags } from '../lookup.ts';
-import type { Area, PointsProvider, PointsQuestion, Where } from './provider.ts';
+import { refusedValue } from '../refused-value.ts';
+import type { AskedCategory, FoundPoints } from './points-document.ts';
+import type { Area, Where } from './where-option.ts';
 
 /** An Overpass server, which queries OpenStreetMap. https://wiki.openstreetmap.org/wiki/Overpass_API */
-export const overpass: PointsProvider = {
-  source: 'openstreetmap',
+export const overpass = {
   server: 'https://overpass-api.de',
   perDay: { server: 'Overpass', max: 10_000 },
-  // The public server asks clients to wait 30 s, 60 s and 120 s before retries.
+  // A flow cannot change these rules. The public server asks clients to wait 30 s, 60 s and 120 s before retries.
   publicRetry: {
     max: 3,
-    on: [429, 504, 'timeout', 'network'],
+    on: [429, 504, 'timeout', 'network'] as (number | 'timeout' | 'network')[],
     backoff: { initial: 30_000, factor: 2, max: 120_000, jitter: false },
     max_wait: 86_400_000,
   },
-  request: (question) => ({
+  /** Throws a Failure (`request`) if the server would refuse the query. */
+  request: (question: PointsQuestion) => ({
     path: '/api/interpreter',
     contentType: 'application/x-www-form-urlencoded',
     body: `data=${encodeURIComponent(overpassQuery(question).toWellFormed())}`,
   }),
-  refusal(body) {
+  /** The error in a response with status 200. */
+  refusal(body: Value): { readonly message: string; readonly isTimeout?: boolean } | undefined {
     if (!isObject(body) || !Array.isArray(body.elements)) {
       return { message: `expected an object with elements, found ${excerpt(jsonOf(body))}` };
     }
@@ -30,13 +32,22 @@ export const overpass: PointsProvider = {
     if (typeof remark !== 'string' || !remark.startsWith('runtime error')) return undefined;
     return { message: `the server says: ${excerpt(remark)}`, isTimeout: /timed out/i.test(remark) };
   },
-  answer(body, limit) {
+  answer(body: Value, limit: number): FoundPoints {
     const elements = (body as JsonObject).elements as Value[];
     // The server sorts elements by id before it cuts the response off, so the nearest point might be missing. Elements without coordinates
     // count towards the server's limit, too.
     return { points: elements.flatMap((element) => (isObject(element) ? pointOf(element) : [])), mayLackNearest: elements.length > limit };
   },
 };
+
+interface PointsQuestion {
+  readonly where: Where;
+  /** A point must belong to one of these categories. The list is empty to search for any category. */
+  readonly categories: readonly AskedCategory[];
+  readonly chain: Tags | undefined;
+  /** One more point is requested, which shows whether there are more. */
+  readonly limit: number;
+}
 
 function pointOf({ type, id, center, tags, ...element }: JsonObject): FoundPoint[] {
   const { lat, lon } = isObject(center) ? center : element;
@@ -81,16 +92,14 @@ function tagText(tags: Tags): string {
     .join('');
 }
 
-/** Returns text in quotes. Escapes every character that could end the quotes. */
 function quoted(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
   const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.exec(text)?.[0];
   if (control === undefined) return `"${text.replace(/[\\"]/g, '\\$&')}"`;
   const code = control.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-  throw new Failure('request', `expected a name without control characters, found U+${code}`, { sent: false });
+  throw refusedValue(`expected a name without control characters, found U+${code}`);
 }
 
-/** Returns the shortest form of a number without an exponent. */
 function number(value: number): string {
   const text = String(value);
   return text.includes('e') ? value.toFixed(12).replace(/\.?0+$/, '') : text;

@@ -1,29 +1,31 @@
 import type { JsonObject } from '../../core/value/value.ts';
 import { type Coordinates, metresBetween } from '../coordinates.ts';
-import { type FoundPoint, hasTags, type LookupDocument } from '../lookup.ts';
-import { type SourceName, sources } from '../sources.ts';
-import type { AskedCategory, FoundPoints } from './provider.ts';
-import type { WhereTemplate } from './where-option.ts';
+import { type FoundPoint, hasTags, type LookupDocument, type Tags } from '../lookup.ts';
+import { sources } from '../sources.ts';
+import type { Where } from './where-option.ts';
 
-interface AskedPoints {
-  /** The point from which distances are measured; undefined if the query is for an area. */
-  readonly near: Coordinates | undefined;
-  readonly categories: readonly AskedCategory[];
-  readonly limit: number;
-  readonly source: SourceName;
+export interface AskedCategory {
+  /** An id such as `amenity/pharmacy`. */
+  readonly id: string;
+  readonly tags: Tags;
 }
 
-/** The parts of a query that are the same for all records. */
-export interface QuestionParts {
-  readonly where: WhereTemplate;
-  /** A Wikidata id, or the name of a retail chain; undefined to search without a chain. */
-  readonly chain: string | undefined;
+/** In any order. */
+export interface FoundPoints {
+  readonly points: readonly FoundPoint[];
+  /** True if points were cut off, and the nearest point might be one of them. */
+  readonly mayLackNearest: boolean;
+}
+
+interface AskedPoints {
+  readonly where: Where;
   readonly categories: readonly AskedCategory[];
   readonly limit: number;
 }
 
 /** Sorted by distance, or by id in an area. `nearest` is null if the nearest point might have been cut off. */
-export function pointsDocument(found: FoundPoints, { near, categories, limit, source }: AskedPoints): LookupDocument {
+export function pointsDocument(found: FoundPoints, { where, categories, limit }: AskedPoints): LookupDocument {
+  const near = 'near' in where ? where.near : undefined;
   const placed = near ? byDistance(found.points, near) : [...found.points].sort(byId).map((point) => ({ point, metres: null }));
   const points = placed.slice(0, limit).map(({ point, metres }) => pointJson(point, metres, categories));
   return {
@@ -32,7 +34,7 @@ export function pointsDocument(found: FoundPoints, { near, categories, limit, so
     truncated: placed.length > limit || found.mayLackNearest,
     nearest: (near && !found.mayLackNearest && points[0]) || null,
     points,
-    attribution: sources[source].text,
+    attribution: sources.openstreetmap.text,
   };
 }
 
@@ -46,13 +48,7 @@ export const unknownChain: LookupDocument = {
   attribution: sources.openstreetmap.text,
 };
 
-interface Placed {
-  readonly point: FoundPoint;
-  /** Distance in metres; null if the query is for an area. */
-  readonly metres: number | null;
-}
-
-function byDistance(found: readonly FoundPoint[], near: Coordinates): Placed[] {
+function byDistance(found: readonly FoundPoint[], near: Coordinates) {
   return found
     .map((point) => ({ point, exact: metresBetween(near, point) }))
     .sort((one, other) => one.exact - other.exact)

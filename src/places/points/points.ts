@@ -1,29 +1,39 @@
+import { readBody } from '../../core/answer/response.ts';
+import { Failure } from '../../core/failure.ts';
+import type { Completion, LookupRequest } from '../../core/lookup.ts';
 import type { BuildContext } from '../../core/node.ts';
-import type { Value } from '../../core/value/value.ts';
+import type { HttpResponse } from '../../core/ports.ts';
+import type { Fields } from '../../core/record.ts';
+import { textTemplate } from '../../core/template/template.ts';
+import type { JsonObject, Value } from '../../core/value/value.ts';
 import { usesWithin } from '../../nodes/http/request-template.ts';
-import type { Lookup } from '../lookup/lookup.ts';
-import { publicLimits } from '../lookup/server-requests.ts';
+import type { LocalData, Lookup, LookupServer } from '../lookup/lookup.ts';
+import { publicLimits, refuseUnsuccessful, serverRequests } from '../lookup/server-requests.ts';
+import {
+  type Around,
+  type Box,
+  type ChainQuery,
+  chainTags,
+  type FoundPoint,
+  isChainId,
+  minChainScore,
+  type PointsQuery,
+  type Tags,
+} from '../lookup.ts';
 import { categoryOption, type PlacesOptions, type SettledOptions } from '../places-options.ts';
+import { refuseLong } from '../refused-value.ts';
 import { overpass } from './overpass.ts';
-import { unknownChain } from './points-document.ts';
-import { pointsFile, pointsServer } from './points-server.ts';
-import type { AskedCategory, PointsProvider } from './provider.ts';
-import { whereTemplate } from './where-option.ts';
+import { type AskedCategory, pointsDocument, unknownChain } from './points-document.ts';
+import { type Where, type WhereTemplate, whereTemplate } from './where-option.ts';
 
-type PointSource = NonNullable<PlacesOptions['source']>;
-
-const servers: Readonly<Record<Exclude<PointSource, 'file'>, PointsProvider>> = { overpass };
-
-const defaultSource: PointSource = 'overpass';
 const defaultLimit = 100;
 const defaultTimeoutMs = 90_000;
 
-/** Adds the defaults, and the rules of a public server if one is used. */
+/** Adds the defaults, and the rules of the public server if it is used. */
 export function pointsSettings(options: PlacesOptions): SettledOptions {
-  const { source = defaultSource, timeout = defaultTimeoutMs, connection } = options;
-  const { perDay, publicRetry } = source === 'file' ? {} : servers[source];
-  if (connection !== undefined || !perDay) return { ...options, timeout };
-  return { ...options, timeout, ...publicLimits(options), ...(publicRetry && { retry: publicRetry }) };
+  const { source, timeout = defaultTimeoutMs, connection } = options;
+  if (connection !== undefined || source === 'file') return { ...options, timeout };
+  return { ...options, timeout, ...publicLimits(options), retry: overpass.publicRetry };
 }
 
 export function pointsLookup(options: SettledOptions, context: BuildContext): Lookup | undefined {
@@ -32,14 +42,14 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
   if (options.category === undefined && options.chain === undefined)
     context.problem(['lookup'], 'lookup: points needs category, chain or both');
   if (!where || !categories) return undefined;
-  const { near, chain, source = defaultSource, limit = defaultLimit } = options;
-  const parts = { where, chain, categories, limit };
-  const answerer = source === 'file' ? pointsFile(options, parts, context) : pointsServer(servers[source], { options, parts, context });
+  const { near, chain, source, limit = defaultLimit } = options;
+  const question = { where, chain, categories, limit };
+  const answerer = source === 'file' ? pointsFile(options, question, context) : pointsServer(options, question, context);
   if (!answerer) return undefined;
   return {
     answerer,
     label: 'points',
-    sources: [source === 'file' ? 'openstreetmap' : servers[source].source],
+    sources: ['openstreetmap'],
     unknownChain,
     defaultMap: near ? nearMap : { points_count: 'count' },
     reads: [...usesWithin(near as Value, ['near']), ...usesWithin(options.area as Value, ['area']), ...usesWithin(chain, ['chain'])],
@@ -65,4 +75,87 @@ function categoriesOf({ category = [] }: PlacesOptions, context: BuildContext): 
   const isList = Array.isArray(category);
   const found = [category].flat().map((words, index) => categoryOption(words, isList ? ['category', index] : ['category'], context));
   return found.every((one) => one !== undefined) ? found : undefined;
+}
+
+/** The parts of a query that are the same for all records. */
+interface Question {
+  readonly where: WhereTemplate;
+  /** A Wikidata id, or the name of a retail chain; undefined to search without a chain. */
+  readonly chain: string | undefined;
+  readonly categories: readonly AskedCategory[];
+  readonly limit: number;
+}
+
+function pointsServer(options: SettledOptions, question: Question, context: BuildContext): LookupServer {
+  const { where, categories, limit } = question;
+  const { server, perDay } = overpass;
+  const requests = serverRequests({ server, options, perDay }, context);
+  const requestOf = requestTemplate(question, (where, chain) => requests.post(overpass.request({ where, categories, chain, limit })));
+  return {
+    publicServer: requests.publicServer,
+    credentials: requests.credentials,
+    maxAgeMs: options.cache,
+    calls: 1,
+    requests(fields) {
+      const request = requestOf(fields);
+      return request ? [request] : [];
+    },
+    check(response) {
+      refuseUnsuccessful(response, requests.publicServer);
+      const { status } = response;
+      const { message, isTimeout = false } = overpass.refusal(bodyOf(response)) ?? {};
+      if (message !== undefined) throw new Failure(isTimeout ? 'timeout' : 'answer', message, { status, retryable: isTimeout });
+    },
+    document: ([response], record) =>
+      pointsDocument(overpass.answer(bodyOf(response as HttpResponse), limit), { where: where(record) as Where, categories, limit }),
+  };
+}
+
+function bodyOf(response: HttpResponse): Value {
+  return readBody(response, 'json', true) ?? null;
+}
+
+interface PointsRequest extends LookupRequest {
+  readonly query: PointsQuery;
+}
+
+function pointsFile({ file, area }: PlacesOptions, question: Question, { problem }: BuildContext): LocalData | undefined {
+  if (file === undefined) return void problem(['source'], 'source: file needs the option "file"');
+  if (area && !area.bbox) return void problem(['area'], 'with source: file, the area must be a bbox: [south, west, north, east]');
+  const { categories, limit } = question;
+  const tags = categories.map((category) => category.tags);
+  return {
+    file,
+    request: requestTemplate(question, (where, chain): PointsRequest => {
+      return { kind: 'lookup', lookup: 'points', query: { file, where: where as Around | Box, categories: tags, chain } };
+    }),
+    document({ found }, request) {
+      const points = found as unknown as readonly FoundPoint[];
+      return pointsDocument({ points, mayLackNearest: false }, { where: (request as PointsRequest).query.where, categories, limit });
+    },
+  };
+}
+
+/** Undefined for a record without a place or a chain. Throws a Failure (`request`) if a value of the record is invalid. */
+function requestTemplate<Request extends object>(
+  { where: whereOf, chain, categories }: Question,
+  requestOf: (where: Where, chain: Tags | undefined) => Request,
+): (fields: Fields) => Request | (Request & { readonly completion: Completion<Request> }) | undefined {
+  const chainOf = chain === undefined ? undefined : textTemplate(chain);
+  return (fields) => {
+    const where = whereOf(fields);
+    const name = chainOf?.(fields).trim();
+    if (!where || name === '') return undefined;
+    if (name === undefined) return requestOf(where, undefined);
+    if (isChainId(name)) return requestOf(where, chainTags(name.toUpperCase(), name));
+    refuseLong(name, 'name');
+    // If several retail chains have the same name, the first category decides which one is meant.
+    const query: ChainQuery = { name, category: categories[0]?.id, minScore: minChainScore };
+    const request = (found: JsonObject) =>
+      found.match ? requestOf(where, chainTags(found.id as string | null, String(found.name))) : undefined;
+    return {
+      ...requestOf(where, { brand: name }),
+      completion: { lookup: { kind: 'lookup', lookup: 'chain', query }, sought: name, request },
+    };
+  };
 }

@@ -1,16 +1,21 @@
-import { Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { Fields } from '../../core/record.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
 import { distanceMetres, readCoordinates } from '../coordinates.ts';
 import { countryNamed, noCountry } from '../country-names.ts';
+import type { Around, Box } from '../lookup.ts';
 import type { PlacesOptions } from '../places-options.ts';
-import type { Area, Where } from './provider.ts';
+import { refusedValue, unexpectedText } from '../refused-value.ts';
+
+/** ISO 3166-1 alpha-2, ISO 3166-2, or an OpenStreetMap object such as `way/5`. */
+export type Area = { readonly country: string } | { readonly region: string } | { readonly osm: string };
+
+export type Where = Around | Box | Area;
 
 /** Undefined if all values are blank. Throws a Failure (`request`) if a value is invalid. */
 export type WhereTemplate = (fields: Fields) => Where | undefined;
 
-/** Maximum radius in metres. */
+/** In metres. */
 const maxRadius = 50_000;
 
 export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
@@ -54,10 +59,10 @@ function metresOf(text: string): number {
   try {
     metres = distanceMetres(text);
   } catch (error) {
-    throw new Failure('request', (error as Error).message, { sent: false });
+    throw refusedValue((error as Error).message);
   }
   if (metres >= 1 && metres <= maxRadius) return metres;
-  throw new Failure('request', `expected a radius of 1m to 50km, found ${text.trim()}`, { sent: false });
+  throw refusedValue(`expected a radius of 1m to 50km, found ${text.trim()}`);
 }
 
 type AreaOption = NonNullable<PlacesOptions['area']>;
@@ -79,32 +84,24 @@ function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | 
   };
 }
 
-/** Parsers for the codes of areas. They throw a Failure (`request`) if the code is invalid. */
 const readers = {
   country(text: string): Area {
     const code = countryNamed(text);
-    if (code === undefined) throw new Failure('request', noCountry(text), { sent: false });
+    if (code === undefined) throw refusedValue(noCountry(text));
     return { country: code };
   },
   region(text: string): Area {
     const region = text.trim().toUpperCase();
     if (/^[A-Z]{2}-[A-Z0-9]{1,3}$/.test(region)) return { region };
-    throw expected('a region such as DE-BE (ISO 3166-2)', text);
+    throw refusedValue(unexpectedText('a region such as DE-BE (ISO 3166-2)', text));
   },
   osm(text: string): Area {
     const osm = text.trim();
     if (/^(?:relation|way)\/\d{1,10}$/.test(osm)) return { osm };
-    throw expected('an object such as relation/62422', text);
+    throw refusedValue(unexpectedText('an object such as relation/62422', text));
   },
 };
 
-function expected(what: string, found: string): Failure {
-  return new Failure('request', `expected ${what}, found ${JSON.stringify(found.length > 40 ? `${found.slice(0, 40)}…` : found)}`, {
-    sent: false,
-  });
-}
-
-/** Compiles a bounding box. `bbox` lists south, west, north and east. */
 function bboxTemplate(bbox: readonly (string | number)[], context: BuildContext): WhereTemplate {
   const sides = bbox.map((side) => textTemplate(String(side)));
   if (bbox.every(isLiteral)) reportWrong(context, ['area', 'bbox'], () => bboxOf(bbox.map(String)));
@@ -118,5 +115,5 @@ function bboxOf(sides: readonly string[]): number[] {
   const [south = '', west = '', north = '', east = ''] = sides;
   const [low, high] = [readCoordinates(south, west), readCoordinates(north, east)];
   if (low.lat <= high.lat) return [low.lat, low.lon, high.lat, high.lon];
-  throw expected('south, west, north, east: the first latitude below the second', sides.join(', '));
+  throw refusedValue(unexpectedText('south, west, north, east: the first latitude below the second', sides.join(', ')));
 }

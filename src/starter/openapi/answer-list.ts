@@ -4,6 +4,7 @@ import { formatCount } from '../../core/text/number.ts';
 import { freeName } from '../../core/text/suggest.ts';
 import { isObject, type Value } from '../../core/value/value.ts';
 import { listOf, partOf } from '../json-parts.ts';
+import { quotedPathTo } from '../written-node.ts';
 import { type DescribedAnswer, successfulAnswer } from './described-answer.ts';
 import { isPagingParameter } from './described-paging.ts';
 import type { OpenApi, OpenApiObject, Operation } from './document.ts';
@@ -18,7 +19,6 @@ interface AnswerList {
 interface ArrayOfAnswer {
   readonly steps: readonly string[];
   readonly isOfObjects: boolean;
-  /** Returns the names of the members next to the array, and next to the objects that contain it. */
   beside(): readonly string[];
 }
 
@@ -139,7 +139,6 @@ function folded(name: string): string {
   return name.replace(/[^\p{L}\p{N}]/gu, '').toLowerCase();
 }
 
-/** Returns a name in the form in which `categories`, `Category` and `category` are equal. */
 function singular(name: string): string {
   return folded(name)
     .replace(/ies$/, 'y')
@@ -162,16 +161,8 @@ interface Leaf {
   readonly names: readonly string[];
 }
 
-interface AnswerMap {
-  readonly map: Readonly<Record<string, string>>;
-  readonly notes: readonly string[];
-}
-
-/**
- * Reads the successful JSON response, outer values first, and splits a list into records. Undefined if it is not JSON. A value with the
- * name of one of `columns` gets another name, and a note says so.
- */
-export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]): AnswerMap | undefined {
+/** Outer values come first, and a list becomes records. Undefined without JSON. A value with a name in `columns` gets another name. */
+export function answerMap(document: OpenApi, operation: Operation, columns: readonly string[]) {
   const answer = successfulAnswer(document, operation.part);
   if (answer?.media.schema === undefined) return undefined;
   const list = answerList(document, operation, answer);
@@ -198,11 +189,6 @@ function leavesOf(document: OpenApi, schema: OpenApiObject, { path, names }: Lea
   return Object.entries(partOf(schema.properties)).flatMap(([name, member]) => {
     const own = document.schema(member);
     if (own.writeOnly === true || above.includes(document.at(member))) return [];
-    return leavesOf(document, own, { path: step(path, name), names: [...names, name] }, [...above, document.at(member)]);
+    return leavesOf(document, own, { path: quotedPathTo(path, name), names: [...names, name] }, [...above, document.at(member)]);
   });
-}
-
-function step(path: string, name: string): string {
-  if (!/^[\p{L}_][\p{L}\p{N}_-]*$/u.test(name)) return `${path}[${JSON.stringify(name)}]`;
-  return path === '' ? name : `${path}.${name}`;
 }

@@ -9,7 +9,6 @@ export interface DescribedAnswer {
   readonly media: OpenApiObject;
 }
 
-/** Returns the first successful response that is JSON; undefined if there is none. */
 export function successfulAnswer({ at }: OpenApi, { responses }: OpenApiObject): DescribedAnswer | undefined {
   const answers = Object.entries(partOf(responses))
     .filter(([status]) => /^2(?:\d\d|XX)$/i.test(status))
@@ -45,7 +44,6 @@ export function answerExample(document: OpenApi, { part }: Operation): AnswerExa
   return hasExample(document, media.schema) ? { status, body: sampleOf(document, media.schema, [], 'answer') } : undefined;
 }
 
-/** True if a schema or any of its parts has an example. `seen` are the schemas without one that were already searched. */
 function hasExample(document: OpenApi, written: unknown, seen = new Set<OpenApiObject>()): boolean {
   const own = document.at(written);
   if (seen.has(own)) return false;

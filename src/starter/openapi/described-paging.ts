@@ -13,7 +13,6 @@ export interface DescribedPaging {
   readonly parameters: readonly string[];
   /** Query parameters with fixed values, such as the size of a page. */
   readonly fixed: readonly (readonly [name: string, value: number])[];
-  /** Returns examples of pages that end, made from an example of the response. */
   pages(body: unknown): Pick<AnswerExample, 'body' | 'lastBody'>;
 }
 
@@ -96,7 +95,6 @@ interface CursorParts {
   readonly items: Readonly<Record<string, string>>;
 }
 
-/** Returns the paging by a cursor, which the answer or the last item on a page holds. */
 function cursorPaging(document: OpenApi, members: readonly AnswerMember[], { query, items }: CursorParts): DescribedPaging | undefined {
   const param = query.find(({ name, schema }) => parameterNames.cursor.test(name) && !isDate(schema))?.name;
   if (param === undefined) return undefined;
@@ -152,7 +150,6 @@ function isScalar(schema: OpenApiObject): boolean {
 /** Maximum depth at which the members about paging are looked for, as in `meta.pagination.next`. */
 const maxDepth = 3;
 
-/** Returns the members of an answer, the outer ones first. Members of the elements of lists are not included. */
 function answerMembers(document: OpenApi, { properties }: OpenApiObject, above: SchemaPath): AnswerMember[] {
   const own = Object.entries(partOf(properties)).map(([name, schema]) => ({ steps: [...above, name], schema: document.schema(schema) }));
   const inner = above.length + 1 < maxDepth ? own.flatMap(({ steps, schema }) => answerMembers(document, schema, steps)) : [];
@@ -167,7 +164,6 @@ function stepsTo(list: string): SchemaPath {
   return list === '$body' ? [] : [...list.matchAll(/\["((?:[^"\\]|\\.)*)"\]|[^.[\]]+/g)].map(([name, quoted]) => quoted ?? name);
 }
 
-/** Returns a copy of an example with another value at the end of the steps. */
 function withValue(example: unknown, [step, ...more]: SchemaPath, value: unknown): unknown {
   if (step === undefined) return value;
   return isMapping(example) ? { ...example, [step]: withValue(example[step], more, value) } : example;

@@ -105,12 +105,10 @@ function mergedSchema(value: unknown, at: OpenApi['at'], merged: Map<OpenApiObje
   return result;
 }
 
-/** Merges several objects. If two have a member with the same name, the later one wins. */
 function combined(parts: readonly OpenApiObject[]): OpenApiObject {
   return Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
 }
 
-/** An operation (a method and a path) that an OpenAPI file describes. */
 export interface Operation {
   readonly id: string | undefined;
   readonly method: string;

@@ -3,29 +3,13 @@ import { referableNames } from '../../core/template/template.ts';
 import type { ValuePath } from '../../core/value/value.ts';
 import { listOf, partOf, textIn } from '../json-parts.ts';
 import type { Example } from '../starter-references.ts';
-import type { CredentialToStore } from '../starter-secrets.ts';
-import type { WrittenRequest } from '../written-node.ts';
+import { noBody, type WrittenBody, type WrittenHeader } from '../written-node.ts';
 import { answerList, answerMap } from './answer-list.ts';
-import { type AnswerExample, answerExample, isJson, parameterSamples, successfulAnswer } from './described-answer.ts';
+import { answerExample, isJson, parameterSamples, successfulAnswer } from './described-answer.ts';
 import { type DescribedPaging, describedPaging } from './described-paging.ts';
 import { type OpenApi, type OpenApiObject, type Operation, operationText } from './document.ts';
-import { exampleValues, type FieldNames, fieldNames, sampleOf, withFields } from './sample.ts';
+import { exampleValues, FieldNames, sampleOf, withFields } from './sample.ts';
 import { securityOf } from './security.ts';
-
-interface OperationRequest {
-  readonly request: WrittenRequest;
-  readonly comments: readonly string[];
-  readonly description: string | undefined;
-  /** The paths of the values in the body that are only examples. */
-  readonly examples: readonly ValuePath[];
-  readonly notes: readonly string[];
-  readonly credentials: readonly CredentialToStore[];
-  /** True if the request needs a field that is not a column of the example records. */
-  readonly lacksColumns: boolean;
-  /** The response that the API's documentation contains as an example; undefined if there is none. */
-  readonly answer: AnswerExample | undefined;
-  readonly samples: ReadonlyMap<string, unknown>;
-}
 
 interface Records {
   readonly example: Example | undefined;
@@ -34,8 +18,8 @@ interface Records {
 }
 
 /** Throws an AutomateError (`input` or `usage`) if the file is invalid, or if no flow can send the request. */
-export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records): OperationRequest {
-  const fields = fieldNames(example);
+export function operationRequest(document: OpenApi, operation: Operation, { example, isText }: Records) {
+  const fields = new FieldNames(example);
   const server = serverOf(document, operation);
   const parameters = parametersOf(document, operation);
   const paging = pagingOf(document, operation, parameters);
@@ -44,27 +28,18 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
   const { auth, credentials, notes } = securityOf(document, operation.part, server.url);
   const body = bodyOfOperation(document, operation, (value) => withFields(value, fields, isText));
   const headers = [...headersOfOperation(parameters, fields), ...body.headers];
-  const mapped = answerMap(document, operation, [...[...referableNames(example?.columns ?? [])].flat(), ...fields.used()]);
+  const mapped = answerMap(document, operation, [...[...referableNames(example?.columns ?? [])].flat(), ...fields.used]);
   const cookies = parameters.filter(({ place, isRequired }) => place === 'cookie' && isRequired);
-  const lacking = fields.notes();
   const paginate = mapped && paging?.paginate;
   const answer = answerExample(document, operation);
   return {
-    request: {
-      method: operation.method,
-      url,
-      headers,
-      auth,
-      ...body.part,
-      paginate,
-      map: mapped?.map,
-    },
+    request: { method: operation.method, url, headers, auth, ...body.part, paginate, map: mapped?.map },
     examples: body.examples,
     description: textIn(operation.part.summary)?.trim() || undefined,
     comments: [operationText(operation), ...optionalOnes(others)],
     notes: [
       ...server.notes,
-      ...lacking,
+      ...fields.notes,
       ...cookies.map(({ name }) => `the cookie "${name}", which the API requires, was left out`),
       ...body.notes,
       ...(mapped?.notes ?? []),
@@ -72,7 +47,7 @@ export function operationRequest(document: OpenApi, operation: Operation, { exam
       ...notes,
     ],
     credentials,
-    lacksColumns: lacking.length > 0,
+    lacksColumns: fields.notes.length > 0,
     answer: answer && (paginate && paging ? { ...answer, ...paging.pages(answer.body) } : answer),
     samples: parameterSamples(document, listOf(operation.part.parameters)),
   };
@@ -90,7 +65,6 @@ function serverOf({ root, at, file }: OpenApi, { part }: Operation): { readonly 
   };
 }
 
-/** Returns the paging of the list that an operation returns; undefined if there is no list, or if its description shows no paging. */
 function pagingOf(document: OpenApi, operation: Operation, parameters: readonly Parameter[]): DescribedPaging | undefined {
   const answer = successfulAnswer(document, operation.part);
   const list = answer && answerList(document, operation, answer);
@@ -159,11 +133,8 @@ function optionalOnes(parameters: readonly Parameter[]): string[] {
   });
 }
 
-interface DescribedBody {
-  readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
-  readonly headers: readonly [string, string][];
+interface DescribedBody extends WrittenBody {
   readonly examples: readonly ValuePath[];
-  readonly notes: readonly string[];
 }
 
 /** The first media type that a flow can send. Throws an AutomateError (`usage`) if a required body has none. */
@@ -176,14 +147,14 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
     exampleValues(document, document.at(media).schema, written, [place]);
   const json = ofType(isJson);
   if (json) {
-    const header: [string, string][] = /^\*/.test(json[0]) ? [] : [['Content-Type', json[0]]];
+    const headers: WrittenHeader[] = /^\*/.test(json[0]) ? [] : [['Content-Type', json[0]]];
     const body = fill(value(json));
-    return { part: { body: JSON.stringify(body) }, headers: header, examples: examplesIn(json, body, 'body'), notes: [] };
+    return { part: { body: JSON.stringify(body) }, headers, examples: examplesIn(json, body, 'body'), notes: [] };
   }
   const form = ofType((type) => /^application\/x-www-form-urlencoded/i.test(type));
   if (form) {
     const filled = formOf(partOf(fill(value(form))));
-    return { part: { form: filled }, headers: [], examples: examplesIn(form, filled, 'form'), notes: [] };
+    return { ...noBody, part: { form: filled }, examples: examplesIn(form, filled, 'form') };
   }
   const text = ofType((type) => /^text\//i.test(type));
   if (text)
@@ -194,15 +165,9 @@ function bodyOfOperation(document: OpenApi, operation: Operation, fill: (value: 
       'usage',
       `${operationText(operation)} takes a body of ${types}, which a flow cannot send\nexpected JSON, a form or text; for a form with files, write form: { name: { file: PATH } } into a flow`,
     );
-  return {
-    part: {},
-    headers: [],
-    examples: [],
-    notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [],
-  };
+  return { ...noBody, examples: [], notes: content.length > 0 ? [`the body (${types}) was left out: a flow cannot send it`] : [] };
 }
 
-/** Returns the example of a media type. If there is none, returns a sample that is generated from the schema. */
 function writtenExample(document: OpenApi, { example, examples, schema }: OpenApiObject): unknown {
   const [first] = Object.values(partOf(examples));
   return example ?? document.at(first).value ?? sampleOf(document, schema);

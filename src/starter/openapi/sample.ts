@@ -8,10 +8,7 @@ import type { OpenApi, OpenApiObject } from './document.ts';
 /** Maximum depth of a sample value. Deeper and recursive parts are left out. */
 const maxDepth = 3;
 
-/**
- * The example, or a sample by type. Leaves out `readOnly` members of a body, `writeOnly` members of an answer, and optional members of
- * inner objects in a body.
- */
+/** Without `readOnly` members of a body, `writeOnly` members of an answer, and optional members of inner objects in a body. */
 export function sampleOf(
   document: OpenApi,
   written: unknown,
@@ -41,7 +38,6 @@ export function sampleOf(
   }
 }
 
-/** Returns the type of a schema. OpenAPI 3.1 can list several types, for example `string` and `null`. */
 export function typeOf({ type, properties, items }: OpenApiObject): string | undefined {
   const [first] = [type].flat().filter((one) => one !== 'null');
   if (typeof first === 'string') return first;
@@ -63,7 +59,7 @@ function sampleScalar(schema: OpenApiObject): unknown {
 }
 
 /** Field names join the names of enclosing objects and the value, as in `category_id`. With `isText`, strings become numbers. */
-export function withFields(value: unknown, { known }: FieldNames, isText: boolean): unknown {
+export function withFields(value: unknown, fields: FieldNames, isText: boolean): unknown {
   return within(value, []);
 
   function within(member: unknown, names: readonly string[]): unknown {
@@ -73,7 +69,7 @@ export function withFields(value: unknown, { known }: FieldNames, isText: boolea
   }
 
   function referenceTo(names: readonly string[], member: unknown): unknown {
-    const field = names.length === 0 ? undefined : known(names.join('_'));
+    const field = names.length === 0 ? undefined : fields.known(names.join('_'));
     if (field === undefined) return undefined;
     const convert = isText && isCelName(field) ? conversionOf(member) : undefined;
     return convert === undefined ? `{{${field}}}` : { cel: `${convert}(${field})` };
@@ -103,37 +99,42 @@ function isReference(value: unknown): boolean {
   return typeof value === 'string' ? value.includes('{{') : isMapping(value) && Object.keys(value).join() === 'cel';
 }
 
-export interface FieldNames {
-  /** Returns the field for a value that the request needs. If no column has a matching name, returns the value's own name. */
-  needed(name: string): string;
+/** Finds a column first exactly, then without regard to case and separators. A name that ends in `id` can also match the column `id`. */
+export class FieldNames {
+  readonly #example: Example | undefined;
+  readonly #names: ReadonlyMap<string, string>;
+  readonly #missing = new Set<string>();
+
+  constructor(example: Example | undefined) {
+    this.#example = example;
+    this.#names = referableNames(example?.columns ?? []);
+  }
+
   /** Undefined if the records have no such column. */
-  known(name: string): string | undefined;
-  /** Returns the fields that the request needs although they are not columns. */
-  used(): readonly string[];
-  /** Returns notes about the fields that are not columns. */
-  notes(): readonly string[];
-}
-
-/** First exactly, then without regard to case and separators. A name that ends in `id` can also match the column `id`. */
-export function fieldNames(example: Example | undefined): FieldNames {
-  const names = referableNames(example?.columns ?? []);
-  const columns = [...names.keys()];
-  const notes = new Map<string, string>();
-  const known = (name: string) => {
+  known(name: string): string | undefined {
+    const columns = [...this.#names.keys()];
     const column = columns.find((own) => own === name) ?? columns.find((own) => plainFieldName(own) === plainFieldName(name));
-    return column === undefined ? undefined : names.get(column);
-  };
-  const used = new Set<string>();
-  return { known, needed, used: () => [...used], notes: () => [...notes.values()] };
+    return column === undefined ? undefined : this.#names.get(column);
+  }
 
-  function needed(name: string): string {
-    const own = known(name) ?? (/id$/i.test(name) ? known('id') : undefined);
+  /** The value's own name if no column has a matching name. */
+  needed(name: string): string {
+    const own = this.known(name) ?? (/id$/i.test(name) ? this.known('id') : undefined);
     if (own !== undefined) return own;
     const field = referable(name) || 'field';
-    used.add(field);
-    if (example)
-      notes.set(field, `${example.name} has no column "${field}": rename a column to it, or replace {{${field}}} with another field`);
+    this.#missing.add(field);
     return field;
+  }
+
+  /** The fields that the request needs although they are not columns. */
+  get used(): readonly string[] {
+    return [...this.#missing];
+  }
+
+  get notes(): readonly string[] {
+    const { name } = this.#example ?? {};
+    if (name === undefined) return [];
+    return this.used.map((field) => `${name} has no column "${field}": rename a column to it, or replace {{${field}}} with another field`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { freeName } from '../../core/text/suggest.ts';
 import { listOf, partOf, textIn } from '../json-parts.ts';
-import { type CredentialToStore, hostWord, secretPlace, type TranslatedAuth } from '../starter-secrets.ts';
+import { type CredentialToStore, hostWord, maxSigners, secretPlace, type TranslatedAuth } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
 import type { OpenApi, OpenApiObject } from './document.ts';
 
@@ -10,8 +10,6 @@ interface Scheme {
   readonly auth: WrittenAuth;
   readonly note?: string;
 }
-
-const maxSigners = 4;
 
 /** Returns the `auth` for an operation. Uses the first of the operation's security requirements that flows support. */
 export function securityOf(document: OpenApi, operation: OpenApiObject, url: string): TranslatedAuth {
@@ -40,13 +38,8 @@ export function securityOf(document: OpenApi, operation: OpenApiObject, url: str
 /** A name such as `swagger-api-key`. Schemes share no credentials, because a shared one might send a secret to the wrong place. */
 function credentialNames(url: string, schemes: readonly string[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
-  for (const scheme of schemes) {
-    const used = [...names.values()];
-    names.set(
-      scheme,
-      freeName(`${hostWord(url)}-${schemeWords(scheme)}`, (name) => used.includes(name), '-'),
-    );
-  }
+  const isUsed = (name: string) => [...names.values()].includes(name);
+  for (const scheme of schemes) names.set(scheme, freeName(`${hostWord(url)}-${schemeWords(scheme)}`, isUsed, '-'));
   return names;
 }
 
@@ -67,7 +60,7 @@ function schemeOf(scheme: OpenApiObject, scopes: unknown, url: string): Scheme |
       if (String(scheme['x-amazon-apigateway-authtype']).toLowerCase() === 'awssigv4') return awsScheme(url);
       return keyScheme(String(scheme.name), scheme.in);
     case 'http':
-      return httpScheme(String(scheme.scheme).toLowerCase());
+      return httpSchemes.get(String(scheme.scheme).toLowerCase());
     case 'oauth2':
       return clientScheme(partOf(partOf(scheme.flows).clientCredentials), scopes, url) ?? tokenScheme;
     case 'openIdConnect':
@@ -89,11 +82,11 @@ function keyScheme(name: string, place: unknown): Scheme | undefined {
   return place === 'cookie' ? { what: `the key as ${name}=KEY`, auth: { type: 'api_key', header: 'Cookie' } } : undefined;
 }
 
-function httpScheme(scheme: string): Scheme | undefined {
-  if (scheme === 'bearer') return { what: 'the token', auth: { type: 'bearer' } };
-  if (scheme === 'digest') return { what: 'username:password', auth: { type: 'digest' } };
-  return scheme === 'basic' ? { what: 'username:password', auth: { type: 'basic' } } : undefined;
-}
+const httpSchemes: ReadonlyMap<string, Scheme> = new Map([
+  ['bearer', { what: 'the token', auth: { type: 'bearer' } }],
+  ['basic', { what: 'username:password', auth: { type: 'basic' } }],
+  ['digest', { what: 'username:password', auth: { type: 'digest' } }],
+]);
 
 /** The description of an API behind Amazon API Gateway marks IAM authorization in this way. Other hosts than Amazon's do not say the region. */
 function awsScheme(url: string): Scheme {

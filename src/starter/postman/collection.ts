@@ -8,7 +8,6 @@ import { addCookie, addSecretHeader, addSecretPairs, addSecretsIn, KnownSecrets,
 export interface PostmanRequest {
   readonly path: readonly string[];
   readonly request: JsonPart;
-  /** Empty if the request is sent without auth. */
   readonly auth: JsonPart;
   /** The inner ones come last. */
   readonly variables: readonly JsonPart[];
@@ -60,15 +59,7 @@ function inheritedFrom(part: JsonPart, outer: Inherited): Inherited {
 function hasCode({ script, disabled }: JsonPart): boolean {
   const { exec } = partOf(script);
   const lines = typeof exec === 'string' ? [exec] : listOf(exec);
-  return (
-    disabled !== true &&
-    lines.some(
-      (line) =>
-        String(line)
-          .replace(/\/\/.*/, '')
-          .trim() !== '',
-    )
-  );
+  return disabled !== true && lines.some((line) => !/^\s*(?:\/\/.*)?\s*$/.test(String(line)));
 }
 
 function requestsIn(items: unknown, outer: Inherited): PostmanRequest[] {
@@ -99,7 +90,6 @@ function addSecrets(value: unknown, known: KnownSecrets): void {
   }
 }
 
-/** Takes the secrets of members whose parts have other names. */
 function addSpecial(member: string, inner: unknown, of: JsonPart, known: KnownSecrets): void {
   if (member === 'apikey') addNamed('secret', parameterOf(of, 'value') ?? '', true, known);
   else if (member === 'header') for (const [name, text] of headerPairs(inner)) addSecretHeader(name, text, known);
@@ -129,7 +119,6 @@ function addNamed(name: string, text: string, isSecret: boolean, known: KnownSec
   if (isSecret || isSecretName(name, text)) known.add(text);
 }
 
-/** `member` is the member of the collection that contains the text. */
 function addSecretText(member: string, text: string, known: KnownSecrets): void {
   if (!/^(?:raw|body|url|urlencoded|variables)$/.test(member)) {
     addNamed(member, text, false, known);
@@ -161,9 +150,6 @@ export function isSecretName(name: string, value: string): boolean {
 export function parameterOf(auth: JsonPart, name: string): string | undefined {
   const parameters = auth[String(auth.type)] ?? auth.apikey;
   const written = Array.isArray(parameters) ? parameters.map(partOf).find(({ key }) => key === name)?.value : partOf(parameters)[name];
-  return written === undefined || written === null || written === ''
-    ? undefined
-    : typeof written === 'object'
-      ? JSON.stringify(written)
-      : String(written);
+  if (written === undefined || written === null || written === '') return undefined;
+  return typeof written === 'object' ? JSON.stringify(written) : String(written);
 }

@@ -20,7 +20,7 @@ export function translatedAuth(auth: JsonPart, variables: Variables, url: string
   const type = textIn(auth.type);
   if (type === undefined || type === 'noauth') return { auth: [], credentials: [], notes: [] };
   const read = (name: string) => parameterOf(auth, name);
-  const way = type === 'awsv4' ? aws(read, variables, url) : wayOf(type, read, variables);
+  const way = Object.hasOwn(ways, type) ? ways[type]?.(read, variables, url) : undefined;
   if (!way) return { auth: [], credentials: [], notes: [`auth of the type "${type}" was left out: a flow does not have it`] };
   const credential = variables.credentialOf(way.secret ?? '') ?? `${hostWord(url)}-${way.kind}`;
   return {
@@ -32,29 +32,20 @@ export function translatedAuth(auth: JsonPart, variables: Variables, url: string
 
 type Read = (name: string) => string | undefined;
 
-function wayOf(type: string, read: Read, variables: Variables): Way | undefined {
-  switch (type) {
-    case 'bearer':
-      return { auth: { type: 'bearer' }, what: 'the token', secret: read('token'), kind: 'token' };
-    case 'basic':
-      return login('basic', read, variables);
-    case 'digest':
-      return login('digest', read, variables);
-    case 'apikey': {
-      const name = variables.literal(read('key') ?? '') || 'X-API-Key';
-      const auth: WrittenAuth = read('in') === 'query' ? { type: 'api_key', query: name } : { type: 'api_key', header: name };
-      return { auth, what: 'the key', secret: read('value'), kind: 'token' };
-    }
-    case 'oauth2':
-      return oauth2(read, variables);
-    case 'jwt':
-      return jwt(read, variables);
-    case 'asap':
-      return asap(read, variables);
-    default:
-      return undefined;
-  }
-}
+const ways: Readonly<Record<string, (read: Read, variables: Variables, url: string) => Way>> = {
+  bearer: (read) => ({ auth: { type: 'bearer' }, what: 'the token', secret: read('token'), kind: 'token' }),
+  basic: (read, variables) => login('basic', read, variables),
+  digest: (read, variables) => login('digest', read, variables),
+  apikey(read, variables) {
+    const name = variables.literal(read('key') ?? '') || 'X-API-Key';
+    const auth: WrittenAuth = read('in') === 'query' ? { type: 'api_key', query: name } : { type: 'api_key', header: name };
+    return { auth, what: 'the key', secret: read('value'), kind: 'token' };
+  },
+  oauth2,
+  jwt,
+  asap,
+  awsv4: aws,
+};
 
 /** Postman has defaults for services behind other hosts than those of AWS, whose names say both. */
 function aws(read: Read, variables: Variables, url: string): Way {

@@ -1,43 +1,28 @@
-import { canHaveBody } from '../../core/options/methods.ts';
 import { orUndefined } from '../../core/value/value.ts';
 import { formOfParts, type RecordedPart } from '../har.ts';
 import { type JsonPart, listOf, partOf, textIn } from '../json-parts.ts';
 import type { KnownSecrets } from '../known-secrets.ts';
-import { fieldNames } from '../openapi/sample.ts';
+import { FieldNames } from '../openapi/sample.ts';
 import type { UrlBase } from '../starter.ts';
 import type { Example } from '../starter-references.ts';
-import type { CredentialToStore } from '../starter-secrets.ts';
-import { formIn, type WrittenHeader, type WrittenRequest } from '../written-node.ts';
+import { formIn, noBody, sendableBody, type WrittenBody, type WrittenHeader } from '../written-node.ts';
 import { headerPairs, type PostmanRequest } from './collection.ts';
 import { translatedAuth } from './postman-auth.ts';
 import { Variables } from './variables.ts';
 
-interface TranslatedRequest {
-  readonly request: WrittenRequest;
-  readonly base: UrlBase | undefined;
-  readonly vars: JsonPart | undefined;
-  readonly computed: Readonly<Record<string, { readonly cel: string }>> | undefined;
-  readonly description: string | undefined;
-  readonly comments: readonly string[];
-  readonly credentials: readonly CredentialToStore[];
-  readonly notes: readonly string[];
-  readonly lacksColumns: boolean;
-}
-
 /** Throws an AutomateError (`usage`) if no flow can send the request. */
-export function translatedRequest(chosen: PostmanRequest, secrets: KnownSecrets, example: Example | undefined): TranslatedRequest {
+export function translatedRequest(chosen: PostmanRequest, secrets: KnownSecrets, example: Example | undefined) {
   const { request, path, hasScripts } = chosen;
-  const fields = fieldNames(example);
+  const fields = new FieldNames(example);
   const variables = new Variables(chosen.variables, { secrets, fields, hasRecords: example !== undefined });
   const method = variables.inText(textIn(request.method) ?? 'GET').toUpperCase();
   const { url, base } = urlOf(request.url, variables);
   const { auth, credentials, notes } = translatedAuth(chosen.auth, variables, url);
   const headers = headersOf(request.header, variables);
-  const body = bodyOf(partOf(request.body), headers, variables);
-  const isSent = Object.keys(body.part).length === 0 || canHaveBody(method);
+  const body = sendableBody(bodyOf(partOf(request.body), headers, variables), method);
   const name = path.at(-1)?.trim();
   return {
-    request: { method, url, headers: isSent ? [...headers, ...body.headers] : headers, auth, ...(isSent && body.part) },
+    request: { method, url, headers: [...headers, ...body.headers], auth, ...body.part },
     base,
     vars: variables.vars,
     computed: variables.computed,
@@ -47,21 +32,16 @@ export function translatedRequest(chosen: PostmanRequest, secrets: KnownSecrets,
     notes: [
       ...variables.notes,
       ...variables.fieldNotes(),
-      ...fields.notes(),
-      ...(isSent ? body.notes : [`the body was left out: a ${method} has none in a flow`]),
+      ...fields.notes,
+      ...body.notes,
       ...notes,
       ...(hasScripts ? ['the scripts of the request are not run'] : []),
     ],
-    lacksColumns: variables.lacksFields || fields.notes().length > 0,
+    lacksColumns: variables.lacksFields || fields.notes.length > 0,
   };
 }
 
-interface TranslatedUrl {
-  readonly url: string;
-  readonly base: UrlBase | undefined;
-}
-
-function urlOf(written: unknown, variables: Variables): TranslatedUrl {
+function urlOf(written: unknown, variables: Variables): { readonly url: string; readonly base: UrlBase | undefined } {
   const parts = typeof written === 'string' ? { raw: written } : partOf(written);
   const [, origin = '', path = '', query = ''] = /^((?:[a-z][a-z\d+.-]*:\/\/)?[^/?#]*)([^?#]*)(?:\?([^#]*))?/i.exec(addressOf(parts)) ?? [];
   const start = variables.inOrigin(origin, path !== '');
@@ -122,15 +102,7 @@ function headersOf(written: unknown, variables: Variables): WrittenHeader[] {
     .map(([name, value]) => [variables.inText(name).trim(), variables.inText(value)]);
 }
 
-interface TranslatedBody {
-  readonly part: Pick<WrittenRequest, 'body' | 'form' | 'text'>;
-  readonly headers: readonly WrittenHeader[];
-  readonly notes: readonly string[];
-}
-
-const noBody: TranslatedBody = { part: {}, headers: [], notes: [] };
-
-function bodyOf(body: JsonPart, headers: readonly WrittenHeader[], variables: Variables): TranslatedBody {
+function bodyOf(body: JsonPart, headers: readonly WrittenHeader[], variables: Variables): WrittenBody {
   if (body.disabled === true) return noBody;
   switch (body.mode) {
     case 'raw':
@@ -145,7 +117,7 @@ function bodyOf(body: JsonPart, headers: readonly WrittenHeader[], variables: Va
     }
     case 'formdata': {
       const parts = listed(body.formdata).flatMap((pair) => formParts(pair, variables));
-      return parts.length === 0 ? noBody : { ...noBody, ...formOfParts(parts) };
+      return parts.length === 0 ? noBody : formOfParts(parts);
     }
     case 'graphql':
       return graphqlBody(partOf(body.graphql), variables);
@@ -176,7 +148,7 @@ const typesOf: Readonly<Record<string, string>> = {
   text: 'text/plain',
 };
 
-function rawBody(raw: string, language: string, headers: readonly WrittenHeader[], variables: Variables): TranslatedBody {
+function rawBody(raw: string, language: string, headers: readonly WrittenHeader[], variables: Variables): WrittenBody {
   if (raw.trim() === '') return noBody;
   const type = headers.find(([name]) => /^content-type$/i.test(name))?.[1] ?? '';
   const isOther = type === '' ? Object.hasOwn(typesOf, language) && language !== 'text' : !/json/i.test(type);
@@ -193,7 +165,7 @@ function rawBody(raw: string, language: string, headers: readonly WrittenHeader[
   };
 }
 
-function graphqlBody({ query, variables: written, operationName }: JsonPart, variables: Variables): TranslatedBody {
+function graphqlBody({ query, variables: written, operationName }: JsonPart, variables: Variables): WrittenBody {
   if (typeof query !== 'string' || query.trim() === '') return noBody;
   const text = typeof written === 'string' ? variables.inJson(written) : JSON.stringify(written ?? {});
   const values = text.trim() === '' ? {} : orUndefined(() => JSON.parse(text) as JsonPart);

@@ -45,13 +45,11 @@ export class Variables {
     }
   }
 
-  /** The variables that the request uses; undefined if there are none. */
   get vars(): JsonPart | undefined {
     if (this.#used.size === 0) return undefined;
     return Object.fromEntries([...this.#used.values()].map(({ name, value }) => [name, value]));
   }
 
-  /** The fields that the flow has to compute; undefined if there are none. */
   get computed(): Readonly<Record<string, { readonly cel: string }>> | undefined {
     if (this.#expressions.size === 0) return undefined;
     return Object.fromEntries([...this.#expressions].map(([field, cel]) => [field, { cel }]));
@@ -89,10 +87,7 @@ export class Variables {
     return text;
   }
 
-  /**
-   * Returns the beginning of a URL with the values of its variables, and with references to them. The host of a flow must have a value.
-   * `hasPath` is true if a slash and a path follow.
-   */
+  /** `value` has the values of the variables, because a host needs one. `hasPath` is true if a slash and a path follow. */
   inOrigin(text: string, hasPath: boolean): { readonly value: string; readonly reference: string } {
     for (const [, name = ''] of text.matchAll(reference)) {
       if (String(this.#written.get(name)?.value ?? '') === '' && !this.#isSecret(name)) this.#setPlaceholder(name, text);
@@ -127,7 +122,6 @@ export class Variables {
     return isLiteral ? value : undefined;
   }
 
-  /** The name of the credential for a secret variable; undefined for any other text. */
   credentialOf(text: string): string | undefined {
     const name = /^\{\{\s*([^{}]+?)\s*\}\}$/.exec(text.trim())?.[1];
     return name === undefined ? undefined : schemeWords(name);

@@ -1,21 +1,16 @@
-import type { CategoryQuery, LookupDocument } from '../../lookup.ts';
+import { type CategoryQuery, type LookupDocument, maxCandidates } from '../../lookup.ts';
 import { type CategoryHit, type CategorySearch, categorySearch } from './category-search.ts';
-
-const maxCandidates = 5;
 
 const minCandidateScore = 0.4;
 
-/** A category of places, such as cafés, that the words of a lookup may refer to. */
-export interface CategoryCandidate {
+interface DescribedCategory {
   readonly id: string;
-  /** Name of the category in the requested language, or in English if the data has no name in that language. */
+  /** In the requested language, or in English if the data has no name in that language. */
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
-  readonly score: number;
+  readonly words: readonly string[];
+  readonly score?: number;
 }
-
-/** A category as it is listed for the user. `words` contains its other names and related terms. */
-export type DescribedCategory = Omit<CategoryCandidate, 'score'> & { readonly words: readonly string[]; readonly score?: number };
 
 export function loadCategories(folder: string): (query: CategoryQuery) => LookupDocument {
   const search = categorySearch(folder);
@@ -28,32 +23,30 @@ export function loadCategoryList(folder: string): (words: string | undefined, la
   return (words, language) => {
     const tongue = tongueOf(language);
     if (words === undefined) return search.all().map((hit) => describedCategory(search, hit, tongue));
-    const hits = search.search(words, tongue).filter(({ score }) => score >= minCandidateScore);
-    return hits.map((hit) => ({ ...describedCategory(search, hit, tongue), score: hit.score }));
+    return candidateHits(search, words, tongue).map((hit) => ({ ...describedCategory(search, hit, tongue), score: hit.score }));
   };
 }
 
 function categoryAnswer(search: CategorySearch, { words, language, minScore }: CategoryQuery): LookupDocument {
   const tongue = tongueOf(language);
-  const candidates = search
-    .search(words, tongue)
-    .filter(({ score }) => score >= minCandidateScore)
+  const candidates = candidateHits(search, words, tongue)
     .slice(0, maxCandidates)
-    .map((hit) => categoryCandidate(search, hit, tongue));
+    .map((hit) => {
+      const { id, name, tags } = describedCategory(search, hit, tongue);
+      return { id, name, tags: { ...tags }, score: hit.score };
+    });
   const [best] = candidates;
   const match = best !== undefined && best.score >= minScore;
   const { id, name, tags, score } = match ? best : { id: null, name: null, tags: null, score: null };
   return { query: words, match, id, name, tags, score, candidates };
 }
 
-/** Returns the language part of a language tag, such as `de` for `de-AT`. */
 function tongueOf(language: string | undefined): string | undefined {
   return language?.toLowerCase().split(/[-_]/)[0];
 }
 
-function categoryCandidate(search: CategorySearch, hit: CategoryHit, language: string | undefined) {
-  const { id, name, tags } = describedCategory(search, hit, language);
-  return { id, name, tags: { ...tags }, score: hit.score };
+function candidateHits(search: CategorySearch, words: string, tongue: string | undefined): CategoryHit[] {
+  return search.search(words, tongue).filter(({ score }) => score >= minCandidateScore);
 }
 
 function describedCategory({ data }: CategorySearch, { category: [id, tags], index }: CategoryHit, language = 'en'): DescribedCategory {

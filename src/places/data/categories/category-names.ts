@@ -1,5 +1,5 @@
 import type { CategoryNames, NamedCategory } from '../../lookup.ts';
-import { type CategoryHit, categorySearch } from './category-search.ts';
+import { type CategoryHit, categorySearch, depthOf } from './category-search.ts';
 
 /** Minimum score at which words in a flow are accepted as a category. */
 const minScore = 0.9;
@@ -14,7 +14,6 @@ const minChoiceScore = 0.5;
 
 const maxChoices = 5;
 
-/** Finds the one category that words in a flow refer to. */
 export function loadCategoryNames(folder: string): CategoryNames {
   const search = categorySearch(folder);
   return (words) => namedCategory(search.search(words));
@@ -32,16 +31,13 @@ function namedCategory(hits: readonly CategoryHit[]): NamedCategory {
 }
 
 /** True if the scores are nearly equal, or equal if the words are exactly the best hit's name. True for the best hit itself. */
-function isRival({ score, category: [id, tags] }: CategoryHit, { score: most, category: [bestId, bestTags] }: CategoryHit): boolean {
+function isRival(hit: CategoryHit, best: CategoryHit): boolean {
+  const [[id], [bestId]] = [hit.category, best.category];
   if (id === bestId) return true;
   // If the words also refer to more specific categories, the category with a single tag is meant. `education/school` is left out, because
   // `education=school` means the same as `amenity=school`.
-  if (tagsIn(tags) > tagsIn(bestTags) || id.startsWith(`${bestId}/`) || id.startsWith('education/')) return false;
-  return most >= nameScore ? score === most : score > most - minLead;
-}
-
-function tagsIn(tags: object): number {
-  return Object.keys(tags).length;
+  if (depthOf(hit) > depthOf(best) || id.startsWith(`${bestId}/`) || id.startsWith('education/')) return false;
+  return best.score >= nameScore ? hit.score === best.score : hit.score > best.score - minLead;
 }
 
 function idsOf(hits: readonly CategoryHit[]): string[] {

@@ -4,7 +4,6 @@ import { LanguageIndex } from './language-index.ts';
 
 export interface CategoryHit {
   readonly category: CategoryRow;
-  /** Index of the category in the embedded data. */
   readonly index: number;
   /** Score from 0 to 1 with two decimals. A higher score means that the words fit better. */
   readonly score: number;
@@ -42,7 +41,6 @@ export function categorySearch(folder: string): CategorySearch {
   return found;
 }
 
-/** Languages, each with the factor for its scores. */
 type Languages = readonly (readonly [language: string, share: number])[];
 
 export class CategorySearch {
@@ -55,16 +53,10 @@ export class CategorySearch {
     this.#ids = new Map(data.categories.map(([id], index) => [id, index]));
   }
 
-  /** Also accepts an ID such as `amenity/cafe` as a tag (`amenity=cafe`). */
-  byId(text: string): CategoryHit | undefined {
-    const index = this.#ids.get(text.trim().replace('=', '/'));
-    return index === undefined ? undefined : { category: this.data.categories[index] as CategoryRow, index, score: 1 };
-  }
-
-  /** The categories that the words may refer to, with the best first. `language` is searched first, or English if it is undefined. */
+  /** The best comes first. Accepts an ID such as `amenity/cafe`, also as a tag. `language`, or English, is searched first. */
   search(words: string, language?: string): CategoryHit[] {
-    const exact = this.byId(words);
-    if (exact) return [exact];
+    const exact = this.#ids.get(words.trim().replace('=', '/'));
+    if (exact !== undefined) return [{ category: this.data.categories[exact] as CategoryRow, index: exact, score: 1 }];
     const first = language !== undefined && this.data.languages.includes(language) ? language : 'en';
     const languages = this.#languagesOf(words, first);
     const isGiven = first === language;
@@ -102,7 +94,6 @@ export class CategorySearch {
     }
   }
 
-  /** Returns all categories, sorted by ID. */
   all(): CategoryHit[] {
     return this.data.categories.map((category, index) => ({ category, index, score: 1 }));
   }
@@ -136,7 +127,6 @@ export class CategorySearch {
   }
 }
 
-/** Patterns for the letters of languages that do not use Latin letters. */
 const scripts: Readonly<Record<string, RegExp>> = {
   ar: /\p{Script=Arabic}/u,
   el: /\p{Script=Greek}/u,
@@ -172,7 +162,7 @@ function byScore(one: CategoryHit, other: CategoryHit): number {
   return other.score - one.score || depthOf(one) - depthOf(other) || chains || kindRank(one) - kindRank(other) || one.index - other.index;
 }
 
-function depthOf({ category: [, tags] }: CategoryHit): number {
+export function depthOf({ category: [, tags] }: CategoryHit): number {
   return Object.keys(tags).length;
 }
 

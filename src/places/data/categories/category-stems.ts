@@ -1,9 +1,7 @@
 import { readDataNow } from '../data.ts';
+import { wordSet } from '../folded-text.ts';
 
-/**
- * Endings to remove, in folded form: plurals, cases, genders, and trades (`slagerij` and `slager`). A stem need not be a word, because it
- * is only compared with other stems of the same language.
- */
+/** Endings to remove, in folded form: plurals, cases, genders and trades. A stem is only compared with stems, so it need not be a word. */
 const endings: Readonly<Record<string, string>> = {
   en: 's ie y e',
   de: 'e en er ern n s in um is ei',
@@ -69,17 +67,15 @@ export class Stemmer {
 }
 
 /** Articles, prepositions and similar words in several languages. They do not help to find a category. */
-const fillers = new Set(
-  'the a an of for and or in de des du la le les l d a et pour el los las del y para il lo gli di da dei della e per der die das und fur von zu van voor en het och for i w z na'.split(
-    ' ',
-  ),
+const fillers = wordSet(
+  `the a an of for and or in de des du la le les l d a et pour el los las del y para il lo gli di da dei della e per der die das und fur
+  von zu van voor en het och for i w z na`,
 );
 
 /** Words in several languages that can be added to the name of any category, such as `shop`. */
-const places = new Set(
-  'shop shops store stores office offices place places joint joints salon salons laden geschaft geschafte magasin magasins boutique boutiques tienda tiendas negozio negozi winkel winkels loja lojas sklep sklepy butik butiker affar affarer kauppa kaupat'.split(
-    ' ',
-  ),
+const places = wordSet(
+  `shop shops store stores office offices place places joint joints salon salons laden geschaft geschafte magasin magasins boutique
+  boutiques tienda tiendas negozio negozi winkel winkels loja lojas sklep sklepy butik butiker affar affarer kauppa kaupat`,
 );
 
 /** The words from `places` that can be the end of a compound word, as in `Fahrradladen`. */
@@ -108,7 +104,6 @@ export function headOf(words: readonly string[], language: string): string {
   return (headFirst.has(language) ? words[0] : words.at(-1)) as string;
 }
 
-/** Letters of scripts in which there are no spaces between words. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
 /** Matches a word that contains only letters of scripts with spaces. It is tried first, because it is fast and matches most words. */

@@ -1,10 +1,7 @@
 import { foldedText, NearKeys, wordsOfFolded } from '../folded-text.ts';
 import { type CategoryWords, headOf, nameParts, Stemmer, stemsOf, withoutPlaces } from './category-stems.ts';
 
-/**
- * Scores for a match with a category's name, the value of its tag, another name or a term: first if exact, then with the same stems. Terms
- * include the main word of a name, and a name without a word such as `store`.
- */
+/** First if exact, then with the same stems. `value` is of the tag; a term also is the main word of a name, or a name without `store`. */
 const scores = { name: [1, 0.96], value: [0.99, 0.95], alias: [0.98, 0.94], term: [0.93, 0.9] } as const;
 
 /** Maximum number of categories whose names have the same main word. If there are more, the main word is not used to find a category. */
@@ -39,7 +36,6 @@ interface CategoryText {
   readonly kind: TextKind;
 }
 
-/** An index of the words of one language. It finds categories, which are identified by their indexes in the embedded data. */
 export class LanguageIndex {
   /** Categories and scores, keyed by the letters of their names and terms, without spaces. */
   readonly #letters = new Index();
@@ -73,7 +69,6 @@ export class LanguageIndex {
     return found;
   }
 
-  /** Returns the categories that have exactly these words as a name, tag value or term. */
   searchTexts(words: readonly string[]): ReadonlyMap<number, number> {
     return this.#letters.get(words.join(''));
   }

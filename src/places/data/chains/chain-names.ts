@@ -1,9 +1,8 @@
 import { readDataNow } from '../data.ts';
 import { NearKeys } from '../folded-text.ts';
-import { type BrandRow, type ChainData, type ChainRow, companyWords, isPlainCommon, readChains } from './company-words.ts';
+import { type BrandRow, type ChainData, type ChainRow, commonWords, companyWords, readChains } from './company-words.ts';
 
 export interface ChainName {
-  /** Index of the chain in the embedded data. */
   readonly chain: number;
   readonly text: string;
   /** Kind of the name: 0 for the main name, 1 for a further current name, and 2 for an old, official or alternative name. */
@@ -14,7 +13,6 @@ export interface ChainName {
   readonly brand?: BrandRow;
 }
 
-/** Names of chains, keyed by their letters and digits, without spaces. */
 type NameMap = Map<string, ChainName | ChainName[]>;
 
 /** Minimum letters in a name without its possessive ending (`owner`), and in a shortened name of one or several words. */
@@ -56,7 +54,6 @@ export class ChainNames {
     return new ChainNames(await readChains(folder), folder);
   }
 
-  /** Returns the names of chains whose letters and digits equal `key`. */
   named(key: string): readonly ChainName[] {
     return namesIn(this.#names, key);
   }
@@ -83,7 +80,7 @@ export class ChainNames {
   /** Returns true if a word means a kind of place, such as `museum`, or can be part of any chain's name, such as `warehouse`. */
   isKind(word: string): boolean {
     this.#kindWords ??= new Set(companyWords(this.data.kindWords));
-    return isPlainCommon(word) || this.#kindWords.has(word) || this.#kindWords.has(word.replace(/[aou]e/g, ([vowel = '']) => vowel));
+    return commonWords.has(word) || this.#kindWords.has(word) || this.#kindWords.has(word.replace(/[aou]e/g, ([vowel = '']) => vowel));
   }
 
   isTown(key: string): boolean {
@@ -91,7 +88,7 @@ export class ChainNames {
     return this.#towns.has(key);
   }
 
-  /** Returns true if the words are the name of a town. They must be in lower case without accents. */
+  /** The words must be in lower case without accents. */
   isAnyTown(words: readonly string[]): boolean {
     this.#anyTowns ??= new StatementTowns(this.#folder);
     return this.#anyTowns.has(words);
@@ -138,8 +135,8 @@ export class ChainNames {
     let isCommonEnd = true;
     for (let count = words.length - 1; count > 0; count--) {
       const [before, word] = [words.slice(0, count), words[count] as string];
-      isCommonEnd &&= isPlainCommon(word);
-      if (!isCommonEnd && !isPlainCommon(word) && !this.isWordFor(name.chain, word)) return;
+      isCommonEnd &&= commonWords.has(word);
+      if (!isCommonEnd && !commonWords.has(word) && !this.isWordFor(name.chain, word)) return;
       const key = before.join('');
       const isTelling = count > 1 ? key.length >= shortLetters.several : isCommonEnd && key.length >= shortLetters.single;
       if (isTelling && !before.every((one) => this.isKind(one)) && !this.isTown(key)) addName(shortenedName, key, name);
@@ -167,7 +164,6 @@ function addName(names: NameMap, key: string, name: ChainName): void {
   else if (found.every(({ chain }) => chain !== name.chain)) found.push(name);
 }
 
-/** The possessive ending in a name, as in `Sainsbury's`. */
 const ownerEnd = /['’]s\b/i;
 
 export const world = '001';
@@ -182,7 +178,6 @@ class StatementTowns {
     this.#hashes = Uint32Array.from(steps, (step) => (hash += step));
   }
 
-  /** Returns true if the words are the name of a town. They must be in lower case without accents. */
   has(words: readonly string[]): boolean {
     const hash = townHash(words.map((word) => shortForms[word] ?? word).join(''));
     let [low, high] = [0, this.#hashes.length];

@@ -9,7 +9,6 @@ export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
 export interface ChainHit {
   readonly name: ChainName;
   readonly method: Method;
-  /** Score from 0 to 1. A higher score means that the name fits better. */
   readonly score: number;
 }
 
@@ -40,7 +39,7 @@ const minBesideKind = 4;
 /** Any company could have a name with at most `letters` letters that at least `chains` chains have. */
 const anyones = { letters: 4, chains: 3 };
 
-type Query = Omit<ChainQuery, 'minScore'>;
+export type Query = Omit<ChainQuery, 'minScore'>;
 
 /** If the whole name is not a chain's, it is treated as a bank statement line that may contain a chain's name. */
 export function searchChains(names: ChainNames, query: Query): ChainHit[] {
@@ -80,7 +79,6 @@ function addMistaken(names: ChainNames, query: Query, hits: Hits, core = coreWor
   if (!core.every((word) => names.isKind(word))) addNear(names, core, hits);
 }
 
-/** The chains that have been found, each with its best hit. */
 class Hits {
   best = 0;
   readonly #hits = new Map<number, ChainHit>();
@@ -105,7 +103,6 @@ class Hits {
     return [...this.#hits.values()];
   }
 
-  /** Returns true if the lookup specifies a country and the chain has branches there. */
   isThere(chain: number): boolean {
     const { country } = this.#query;
     return country !== undefined && this.#names.presence(chain, country) > 0;
@@ -154,13 +151,11 @@ function isAnyones(names: ChainNames, key: string): boolean {
   return key.length <= anyones.letters && found.length >= anyones.chains && !found.some(({ chain }) => names.isWorldwide(chain));
 }
 
-/** A name that is divided into its first words, which may be the name of a chain, and the rest. */
 interface NameStart {
   readonly words: readonly string[];
   readonly rest: readonly string[];
 }
 
-/** Letters of scripts in which there are no spaces between words. */
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
 /** Minimum number of letters of a chain's name at the beginning of a word, in a script without spaces. */
@@ -176,7 +171,6 @@ function startsOf(words: readonly string[]): NameStart[] {
   return starts;
 }
 
-/** Stops at the longest name that fits well enough. */
 function addStarts(names: ChainNames, words: readonly string[], hits: Hits): void {
   for (const start of startsOf(words)) {
     const key = start.words.join('');
@@ -207,10 +201,7 @@ function isTelling(names: ChainNames, words: readonly string[]): boolean {
   return length >= tellingLetters.single && !names.isTown(words[0] as string);
 }
 
-/**
- * Categories with names such as `Supermercados Mercadona`. In other categories, a name after such a word, as in `Pizzeria Napoli`, usually
- * belongs to a single business.
- */
+/** Categories with names such as `Supermercados Mercadona`. Elsewhere, as in `Pizzeria Napoli`, the name is of a single business. */
 const afterKind = new Set(['shop/supermarket', 'amenity/fuel']);
 
 /** For names such as `Supermercados Mercadona`. The chain must have branches in the lookup's country. */
@@ -227,7 +218,7 @@ function addAfterKind(names: ChainNames, [kind = '', ...words]: readonly string[
 /** Accepts spelling mistakes. Also compares the words before common words at the end, such as `store`. */
 function addNear(names: ChainNames, words: readonly string[], hits: Hits): void {
   const whole = words.join('');
-  const start = words.slice(0, lastTelling(words) + 1).join('');
+  const start = words.slice(0, words.findLastIndex((word) => !isCommon(word)) + 1).join('');
   for (const key of new Set([whole, start])) {
     for (const [found, mistakes] of names.near(key)) {
       if (mistakes === 0) continue;
@@ -249,8 +240,4 @@ function initialMistakes(words: readonly string[], key: string, found: string): 
     at += word.length;
   }
   return mistakes;
-}
-
-function lastTelling(words: readonly string[]): number {
-  return words.findLastIndex((word) => !isCommon(word));
 }

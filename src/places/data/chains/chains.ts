@@ -1,9 +1,7 @@
-import { type ChainQuery, doubtText, type LookupDocument } from '../../lookup.ts';
+import { type ChainQuery, doubtText, type LookupDocument, maxCandidates } from '../../lookup.ts';
 import { ChainNames, world } from './chain-names.ts';
-import { type ChainHit, type Method, searchChains } from './chain-search.ts';
+import { type ChainHit, type Method, type Query, searchChains } from './chain-search.ts';
 import type { ChainRow } from './company-words.ts';
-
-const maxCandidates = 5;
 
 const minCandidateScore = 0.5;
 
@@ -27,14 +25,10 @@ export async function loadChains(folder: string): Promise<(query: ChainQuery) =>
   return (query) => chainAnswer(names, query);
 }
 
-/** The chains that a name may refer to, with the best first. `doubt` is a reason why the best chain may be wrong; null if there is none. */
-interface FoundChains {
-  readonly chains: readonly ChainCandidate[];
-  readonly doubt: string | null;
-}
-
-/** Lists the chains that a name may refer to. */
-export async function loadChainSearch(folder: string): Promise<(query: Omit<ChainQuery, 'minScore'>) => FoundChains> {
+/** The best chain comes first, and `doubt` is a reason why it may be wrong. */
+export async function loadChainSearch(
+  folder: string,
+): Promise<(query: Query) => { readonly chains: readonly ChainCandidate[]; readonly doubt: string | null }> {
   const names = await ChainNames.read(folder);
   return (query) => {
     const ranked = rankedHits(names, query);
@@ -59,7 +53,7 @@ function chainAnswer(names: ChainNames, query: ChainQuery): LookupDocument {
   };
 }
 
-function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { country }: Omit<ChainQuery, 'minScore'>) {
+function doubtAbout(names: ChainNames, [best, second]: readonly RankedHit[], { country }: Query) {
   if (!best) return { ambiguous: false, doubt: null };
   const { method, score, name } = best.hit;
   const ambiguous = second !== undefined && isTie(names, best, second);
@@ -102,7 +96,7 @@ interface RankedHit {
   readonly order: readonly number[];
 }
 
-function rankedHits(names: ChainNames, query: Omit<ChainQuery, 'minScore'>): RankedHit[] {
+function rankedHits(names: ChainNames, query: Query): RankedHit[] {
   const category = query.category?.split('/').slice(0, 2).join('/');
   return searchChains(names, { ...query, category })
     .filter(({ score }) => score >= minCandidateScore)

@@ -1,39 +1,30 @@
 import { readData } from '../data.ts';
-import { foldedText } from '../folded-text.ts';
+import { foldedText, wordSet, wordsOfFolded } from '../folded-text.ts';
 
 /** A suffix of several words is joined into one word. */
-const legalForms = new Set(
-  [
-    'inc incorporated ltd limited llc llp lp plc corp corporation co company cos pty pte pvt',
-    'gmbh mbh ag kg kgaa ohg ek se ug eg ev gmbhco gmbhcokg cokg gmbhandcokg andcokg andco sa sas sasu sarl eurl snc',
-    'spa srl srls sl slu sau scv sab cv sadecv sadeCV bv nv vof oy oyj ab as asa aps kft zrt nyrt doo dd ad ood eood sro',
-    'spzoo spzook zoo spj ooo oao zao ооо оао зао пао тов kk tbk berhad bhd sdnbhd ltda eireli genossenschaft lda sti ltdsti na nationalassociation',
-  ]
-    .join(' ')
-    .toLowerCase()
-    .split(' '),
+const legalForms = wordSet(
+  `inc incorporated ltd limited llc llp lp plc corp corporation co company cos pty pte pvt gmbh mbh ag kg kgaa ohg ek se ug eg ev gmbhco
+  gmbhcokg cokg gmbhandcokg andcokg andco sa sas sasu sarl eurl snc spa srl srls sl slu sau scv sab cv sadecv sadecv bv nv vof oy oyj ab
+  as asa aps kft zrt nyrt doo dd ad ood eood sro spzoo spzook zoo spj ooo oao zao ооо оао зао пао тов kk tbk berhad bhd sdnbhd ltda
+  eireli genossenschaft lda sti ltdsti na nationalassociation`,
 );
 
 /** Words that may be in any chain's name or follow it. They do not help to identify a chain. */
-const commonWords = new Set(
-  [
-    'the a of and by at in national store stores shop shops outlet outlets branch filiale filialen niederlassung location franchise',
-    'market markt mkt marche mercado super superstore hyper express city center centre retail warehouse whse wholesale official online group gruppe groupe holding holdings',
-    'international global worldwide deutschland germany france italia italy espana spain uk usa us america canada austria osterreich',
-    'schweiz suisse switzerland nederland polska portugal mexico brasil japan china australia india ireland belgium belgique',
-    'airport station mall plaza downtown no nr number num restaurant restaurants ristorante restaurante services service',
-    'tienda tiendas magasin negozio sucursal loja warenhandel dienstleistung dienstleistungs vertriebs handels handelsgesellschaft',
-    'stiftung cash carry agence agencia agenzia drivethru drive thru delivery old fashioned foods brands enterprises operations',
-  ]
-    .join(' ')
-    .split(' '),
+export const commonWords: ReadonlySet<string> = wordSet(
+  `the a of and by at in national store stores shop shops outlet outlets branch filiale filialen niederlassung location franchise market
+  markt mkt marche mercado super superstore hyper express city center centre retail warehouse whse wholesale official online group
+  gruppe groupe holding holdings international global worldwide deutschland germany france italia italy espana spain uk usa us america
+  canada austria osterreich schweiz suisse switzerland nederland polska portugal mexico brasil japan china australia india ireland
+  belgium belgique airport station mall plaza downtown no nr number num restaurant restaurants ristorante restaurante services service
+  tienda tiendas magasin negozio sucursal loja warenhandel dienstleistung dienstleistungs vertriebs handels handelsgesellschaft stiftung
+  cash carry agence agencia agenzia drivethru drive thru delivery old fashioned foods brands enterprises operations`,
 );
 
 /** Words that may follow the name of a town, as in `Springfield Mall`, but also the name of a chain. */
-export const townParts: ReadonlySet<string> = new Set('city center centre airport station mall plaza downtown'.split(' '));
+export const townParts: ReadonlySet<string> = wordSet('city center centre airport station mall plaza downtown');
 
 /** Words between the name of a chain and the name of a branch, such as `Filiale`. */
-const branchWords = new Set('fil filiale suc sucursal succ succursale zweigstelle geschaftsstelle oddzial oddz sube subesi'.split(' '));
+const branchWords = wordSet('fil filiale suc sucursal succ succursale zweigstelle geschaftsstelle oddzial oddz sube subesi');
 
 /** East Asian words for legal forms. They are written without a space at the start or the end of a company's name. */
 const joinedForm = '株式会社|有限会社|合同会社|股份有限公司|有限责任公司|有限公司|주식회사|유한회사';
@@ -44,11 +35,7 @@ const branchName = /^\d+[a-z]?$|.[店점]$/u;
 
 /** Splits the name of a company into words in lower case without accents. Replaces `&`, `+`, `und` and `et` with `and`. */
 export function companyWords(name: string): string[] {
-  const words =
-    foldedText(name)
-      .replace(/['’‘`´]/g, '')
-      .replace(/[&+]/g, ' and ')
-      .match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  const words = wordsOfFolded(foldedText(name).replace(/[&+]/g, ' and '));
   return words.map((word) => (word === 'und' || word === 'et' ? 'and' : word));
 }
 
@@ -75,20 +62,12 @@ function withoutEnd(words: readonly string[]): readonly string[] {
   return words;
 }
 
-/** True for a word such as `gmbh` that ends the name of a company, so that other words after it do not belong to the name. */
-export function isCompanyEnd(word: string): boolean {
-  return companyEnds.has(word);
-}
+/** Words that end the name of a company, so that other words after it do not belong to the name. */
+export const companyEnds: ReadonlySet<string> = wordSet('gmbh mbh kg ohg inc llc ltd limited plc corp bv nv sarl sas spa srl oyj');
 
-const companyEnds = new Set('gmbh mbh kg ohg inc llc ltd limited plc corp bv nv sarl sas spa srl oyj'.split(' '));
-
-/** Returns true if a word does not help to identify a chain: a word with a number, a company suffix, or a common word such as `store`. */
+/** True for a word with a number, a company suffix, or a common word such as `store`. */
 export function isCommon(word: string): boolean {
   return commonWords.has(word) || legalForms.has(word) || /\d|.[店점]$/u.test(word);
-}
-
-export function isPlainCommon(word: string): boolean {
-  return commonWords.has(word);
 }
 
 /** Returns the words before a word such as `Filiale`, which the name of a branch follows. */

@@ -1,60 +1,42 @@
 import { countryCode } from '../../country-names.ts';
-import { foldedText } from '../folded-text.ts';
-import { isCompanyEnd } from './company-words.ts';
+import { foldedText, wordSet } from '../folded-text.ts';
+import { companyEnds } from './company-words.ts';
 
 /** Words in several languages before the name of a business on bank and card statements. They are in lower case without accents. */
-const paymentWords = new Set(
-  [
-    'pos purchase purchases debit debits card visa mastercard maestro amex checkcard checkcrd check crd authorized recurring payment pmt',
-    'preauthorized withdrawal ach contactless signature pin eftpos interac pur dbt retail transaction trans pymt sq tst paypal pp sumup',
-    'zettle iz sp applepay googlepay apple google pay klarna stripe bancontact idp dda dc',
-    'kartenzahlung girocard ec lastschrift sepa basislastschrift kartenkauf zahlung debitk kreditkarte kartenumsatz bezahlung elv',
-    'cb carte achat paiement prlv prelevement facture facturette',
-    'betaalautomaat betaling bea pinbetaling betaalpas ideal incasso pintransactie',
-    'compra tarjeta pago cargo recibo tarj tpv pagamento acquisto carta addebito operazione cartao debito credito',
-    'platnosc karta karty zakup przy uzyciu kortkop kop dankort nota kob kortbetaling varekjop kortkjop platba kartou nakup kartyas vasarlas',
-    'korttiosto osto plata cumparare cardul harcama alisveris pagato paid',
-  ]
-    .join(' ')
-    .split(' '),
+const paymentWords = wordSet(
+  `pos purchase purchases debit debits card visa mastercard maestro amex checkcard checkcrd check crd authorized recurring payment pmt
+  preauthorized withdrawal ach contactless signature pin eftpos interac pur dbt retail transaction trans pymt sq tst paypal pp sumup
+  zettle iz sp applepay googlepay apple google pay klarna stripe bancontact idp dda dc kartenzahlung girocard ec lastschrift sepa
+  basislastschrift kartenkauf zahlung debitk kreditkarte kartenumsatz bezahlung elv cb carte achat paiement prlv prelevement facture
+  facturette betaalautomaat betaling bea pinbetaling betaalpas ideal incasso pintransactie compra tarjeta pago cargo recibo tarj tpv
+  pagamento acquisto carta addebito operazione cartao debito credito platnosc karta karty zakup przy uzyciu kortkop kop dankort nota kob
+  kortbetaling varekjop kortkjop platba kartou nakup kartyas vasarlas korttiosto osto plata cumparare cardul harcama alisveris pagato
+  paid`,
 );
 
 /** Words that may come between a word for a payment and the name of the business. */
-const joiningWords = new Set('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref cu til'.split(' '));
+const joiningWords = wordSet('at to on from par du a la le en con de del bei via mit przy w hos i by of nr no ref cu til');
 
 /** Matches words that thank the customer, as in `REWE SAGT DANKE`. */
 const thanks = /\b(?:sagt danke|dankt|vielen dank|danke|merci|thank you)\b/g;
 
-const states = new Set(
-  'al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri sc sd tn tx ut vt va wa wv wi wy dc pr'.split(
-    ' ',
-  ),
+const states = wordSet(
+  `al ak az ar ca co ct de fl ga hi id il in ia ks ky la me md ma mi mn ms mo mt ne nv nh nj nm ny nc nd oh ok or pa ri sc sd tn tx ut vt
+  va wa wv wi wy dc pr`,
 );
 
 /** Country codes by other names, and by Canadian and Australian abbreviations, except abbreviations that are also a country's code. */
 const otherRegions: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    CA: 'ab bc mb nb nl on qc sk ns can canada',
-    AU: 'nsw vic qld tas act nt aus australia',
-    US: 'usa',
-    GB: 'gbr uk england scotland wales',
-    DE: 'deu germany deutschland',
-    FR: 'fra france',
-    ES: 'esp spain espana',
-    IT: 'ita italy italia',
-    NL: 'nld netherlands nederland',
-    BE: 'bel belgium belgie belgique',
-    AT: 'aut austria osterreich',
-    CH: 'che switzerland schweiz suisse',
-    PL: 'pol poland polska',
-    IE: 'irl ireland',
-    SE: 'swe sweden sverige',
-    NO: 'nor norway norge',
-    DK: 'dnk denmark danmark',
-    FI: 'fin finland suomi',
-    PT: 'prt portugal',
-    CZ: 'cze',
-  }).flatMap(([country, names]) => names.split(' ').map((name) => [name, country])),
+  [
+    'CA ab bc mb nb nl on qc sk ns can canada, AU nsw vic qld tas act nt aus australia, US usa, GB gbr uk england scotland wales',
+    'DE deu germany deutschland, FR fra france, ES esp spain espana, IT ita italy italia, NL nld netherlands nederland',
+    'BE bel belgium belgie belgique, AT aut austria osterreich, CH che switzerland schweiz suisse, PL pol poland polska',
+    'IE irl ireland, SE swe sweden sverige, NO nor norway norge, DK dnk denmark danmark, FI fin finland suomi, PT prt portugal',
+    'CZ cze',
+  ]
+    .flatMap((line) => line.split(', '))
+    .map((country) => country.split(' ') as [string, ...string[]])
+    .flatMap(([code, ...names]) => names.map((name) => [name, code])),
 );
 
 /** Matches dates, times, phone numbers and masked card numbers. They do not help to identify a business. */
@@ -80,7 +62,6 @@ export function isStatementLike(text: string): boolean {
   return isRegionLast || paymentWords.has(lower.slice(0, Math.max(0, lower.indexOf(' ')))) || lower.includes('dank');
 }
 
-/** A part of a bank statement line that may be the name of a business. */
 interface StatementName {
   readonly text: string;
   /** True if the part may be the name of a town instead, as in `COLUMBIA MD`. Only a state or country, if anything, follows the part. */
@@ -92,7 +73,6 @@ interface StatementName {
 /** A bank or card statement line. Words for the payment, dates and similar parts have been removed from `words`. */
 interface Line {
   readonly words: readonly string[];
-  /** True if words for a payment were removed from the line. */
   readonly isPayment: boolean;
   /** True if words for a payment, a date, or similar parts were removed from the line. */
   readonly isShortened: boolean;
@@ -118,7 +98,6 @@ export function statementNames(text: string, isTown: IsTown): StatementName[] {
 type IsTown = (words: readonly string[]) => boolean;
 
 interface NameEnd {
-  /** The number of words before the end. */
   readonly count: number;
   readonly mayBeTown?: boolean;
 }
@@ -127,7 +106,7 @@ interface NameEnd {
 function nameEnds(line: Line, isTown: IsTown): NameEnd[] {
   const { words, isPayment, isShortened, region } = line;
   const townEnds = (part: readonly string[]) => townStarts(part, isTown).map((count) => ({ count }));
-  const companyEnd = { count: words.findIndex((word, index) => index > 0 && isCompanyEnd(word)) };
+  const companyEnd = { count: words.findIndex((word, index) => index > 0 && companyEnds.has(word)) };
   const numberAt = words.findIndex((word, index) => index > 0 && storeNumber.test(word));
   if (numberAt > 0) {
     const rest = words.slice(numberAt + 1);
@@ -145,7 +124,7 @@ function nameEnds(line: Line, isTown: IsTown): NameEnd[] {
 }
 
 /** The number of words before each possible town. If a town is written twice, only the words before the first mention count. */
-function townStarts(words: readonly string[], isTown: (words: readonly string[]) => boolean): number[] {
+function townStarts(words: readonly string[], isTown: IsTown): number[] {
   const counts: number[] = [];
   for (let count = 1; count <= longestTown && count < words.length; count++) {
     if (!isTown(words.slice(-count))) continue;
@@ -157,12 +136,7 @@ function townStarts(words: readonly string[], isTown: (words: readonly string[])
 }
 
 /** Returns true if the words after a store number may be the name of a town. */
-function isPlace(
-  words: readonly string[],
-  { region, isCapital }: Line,
-  number: string,
-  isTown: (words: readonly string[]) => boolean,
-): boolean {
+function isPlace(words: readonly string[], { region, isCapital }: Line, number: string, isTown: IsTown): boolean {
   const rest = words.filter((word) => !/\d/.test(word));
   if (rest.length === 0 || isTown(rest)) return true;
   if (rest.length > longestTown) return false;
@@ -172,7 +146,6 @@ function isPlace(
   return region !== undefined && (isTown(rest.slice(-1)) || isTown(rest.slice(-2)));
 }
 
-/** Matches a year. A year is not a store number. */
 const year = /^(?:19|20)\d\d$/;
 
 function statementLineOf(text: string): Line {
@@ -196,7 +169,6 @@ function statementLineOf(text: string): Line {
 
 const afterNumber = new Set(['nr', 'no', 'ref']);
 
-/** Returns the index of the first word after the words for the payment. */
 function paymentEnd(words: readonly string[]): number {
   let end = 0;
   for (const [index, word] of words.entries()) {

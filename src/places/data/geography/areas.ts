@@ -1,6 +1,5 @@
 import type { Columns } from './places.ts';
 
-/** The first line of a file with areas, which is JSON. */
 export interface AreasMeta<Area> {
   /** Number of units per degree. Coordinates in the file are whole numbers of these units. */
   readonly scale: number;
@@ -86,7 +85,6 @@ export class Areas<Area> {
   }
 }
 
-/** Returns the southernmost and northernmost latitude of each piece of a border. A piece includes the line to its first point. */
 function piecesOf(points: Int32Array): Int32Array {
   const pieces = new Int32Array(2 * Math.ceil(points.length / 2 / pieceSize));
   for (let piece = 0; 2 * piece < pieces.length; piece++) {

@@ -32,14 +32,20 @@ const traditional: Readonly<Record<string, string>> = {
     'Anglesey|Breconshire|Brecknockshire|Caernarfonshire|Cardiganshire|Carmarthenshire|Ceredigion|Clwyd|Denbighshire|Dyfed|Flintshire|' +
     'Glamorgan|Mid Glamorgan|South Glamorgan|West Glamorgan|Gwent|Gwynedd|Merionethshire|Monmouthshire|Montgomeryshire|Pembrokeshire|Powys|' +
     'Radnorshire',
-  'GB.NIR':
-    'Antrim|Armagh|Down|Fermanagh|Londonderry|Derry|Tyrone|Co Antrim|Co Armagh|Co Down|Co Fermanagh|Co Londonderry|Co Derry|Co Tyrone|' +
-    'County Antrim|County Armagh|County Down|County Fermanagh|County Londonderry|County Derry|County Tyrone',
-  'IE.L': 'Dublin|Co Dublin|County Dublin|Laois|Co Laois|County Laois|Longford|Co Longford|County Longford|Offaly|Co Offaly|County Offaly',
-  'IE.M': 'Limerick|Co Limerick|County Limerick|Waterford|Co Waterford|County Waterford|Tipperary|Co Tipperary|County Tipperary',
-  'IE.C': 'Galway|Co Galway|County Galway|Mayo|Co Mayo|County Mayo',
-  'IE.U': 'Donegal|Co Donegal|County Donegal|Cavan|Co Cavan|County Cavan|Monaghan|Co Monaghan|County Monaghan',
+  'GB.NIR': withPrefixes('Antrim|Armagh|Down|Fermanagh|Londonderry|Derry|Tyrone'),
+  'IE.L': withPrefixes('Dublin|Laois|Longford|Offaly'),
+  'IE.M': withPrefixes('Limerick|Waterford|Tipperary'),
+  'IE.C': withPrefixes('Galway|Mayo'),
+  'IE.U': withPrefixes('Donegal|Cavan|Monaghan'),
 };
+
+/** People on the island of Ireland write `Co Down` as well as `Down`. */
+function withPrefixes(names: string): string {
+  return names
+    .split('|')
+    .flatMap((name) => [name, `Co ${name}`, `County ${name}`])
+    .join('|');
+}
 
 /** Matches words for a kind of district, such as `provincia di` or `county`. */
 const kinds =
@@ -48,7 +54,6 @@ const kinds =
 /** Maximum number of characters in the abbreviated name of a county. */
 const longestShort = 6;
 
-/** Collects the names of counties, and the two-letter codes of Italian provinces. */
 export function countyNames(districts: readonly District[], regions: readonly Region[]): CountyNames {
   const names = new Map<string, NamedCounty[]>();
   const add = (name: string, county: NamedCounty) => {
@@ -86,7 +91,6 @@ export function countyNames(districts: readonly District[], regions: readonly Re
 /** Countries, keyed by their names and codes in the normalized form that `placeKey` returns. */
 export type CountryNames = ReadonlyMap<string, Country>;
 
-/** Collects the names of countries in many languages, and their two-letter and three-letter codes. */
 export function countryNames(countries: readonly Country[]): CountryNames {
   const found = new Map<string, Country>();
   const byCode = new Map(countries.map((country) => [country.code, country]));
@@ -99,18 +103,13 @@ export function countryNames(countries: readonly Country[]): CountryNames {
 }
 
 /** Territories with their own GeoNames country code, keyed by country. Addresses there may name that country. */
-const dependents: Readonly<Record<string, readonly string[]>> = {
-  US: ['PR', 'GU', 'VI', 'AS', 'MP'],
-  FR: ['GP', 'MQ', 'GF', 'RE', 'PM', 'YT', 'BL', 'MF', 'WF', 'PF', 'NC'],
-  NL: ['AW', 'CW', 'SX', 'BQ'],
-  GB: ['GI', 'JE', 'GG', 'IM', 'BM', 'KY', 'VG', 'TC', 'AI', 'MS', 'FK', 'SH'],
-  CN: ['HK', 'MO'],
-  DK: ['GL', 'FO'],
-  FI: ['AX'],
-  NO: ['SJ'],
-  AU: ['CX', 'CC', 'NF'],
-};
+const dependents: ReadonlySet<string> = new Set(
+  'US PR GU VI AS MP, FR GP MQ GF RE PM YT BL MF WF PF NC, NL AW CW SX BQ, GB GI JE GG IM BM KY VG TC AI MS FK SH, CN HK MO, DK GL FO, FI AX, NO SJ, AU CX CC NF'
+    .split(', ')
+    .map((line) => line.split(' '))
+    .flatMap(([state, ...lands]) => lands.map((land) => `${state} ${land}`)),
+);
 
 export function isDependent(land: Country, state: Country): boolean {
-  return dependents[state.code]?.includes(land.code) ?? false;
+  return dependents.has(`${state.code} ${land.code}`);
 }

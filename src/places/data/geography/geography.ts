@@ -1,6 +1,8 @@
+import type { JsonObject } from '../../../core/value/value.ts';
 import {
   type AddressQuery,
   doubtText,
+  fipsWithin,
   type LookupDocument,
   maxCandidates,
   noPlace,
@@ -9,8 +11,8 @@ import {
 } from '../../lookup.ts';
 import { sources } from '../../sources.ts';
 import { readAs } from '../data.ts';
-import type { Candidate } from './address/candidate.ts';
 import { type FoundAddress, findAddress } from './address/find-address.ts';
+import type { Candidate } from './address/judge.ts';
 import { lastWordsOf } from './address/readings.ts';
 import { Misspellings } from './address/town-names.ts';
 import { Areas, type AreasMeta } from './areas.ts';
@@ -76,31 +78,21 @@ const attribution = sources.geonames.text;
 /** A US county, with its five-digit FIPS code and its name. The first two digits of the code stand for the state. */
 type County = readonly [fips: string, name: string];
 
-/** The facts for the result of a lookup. Lookups of addresses and lookups of points provide different facts. */
-interface Parts {
-  readonly found: Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
-  /** The town that the place is in. If undefined, the town comes from the data. */
-  readonly town?: number;
-  readonly county?: County;
-  /** Distance in metres between the point in the lookup and the place. */
-  readonly distance?: number;
-  readonly score?: number;
-  readonly isAmbiguous?: boolean;
-  /** True if the place's name is misspelled in the lookup. */
-  readonly isMisspelt?: boolean;
-  readonly matched?: readonly UnderstoodPart[];
-  readonly leftOver?: string | null;
-  readonly candidates?: readonly Candidate[];
-}
+/** A match whose score is below this is reported as doubtful. */
+const lowScore = 0.8;
 
 function addressDocument({ candidates, isAmbiguous, matched, leftOver }: FoundAddress, places: PlaceTable): LookupDocument {
   const [found] = candidates;
-  if (!found) return { ...noPlace, matched: matched.map(plainPart), left_over: leftOver, attribution };
-  return geographyDocument({ found, score: found.score, isAmbiguous, isMisspelt: found.isNear, matched, leftOver, candidates }, places);
-}
-
-function plainPart({ text, as }: UnderstoodPart) {
-  return { text, as };
+  if (!found) return { ...noPlace, matched, left_over: leftOver, attribution };
+  const { score, isNear } = found;
+  return placeDocument(found, places.town(found.place), places, {
+    score: Math.round(score * 100) / 100,
+    isAmbiguous,
+    doubt: doubtText({ isAmbiguous, isMisspelt: isNear, leftOver, isLow: score < lowScore }),
+    matched,
+    leftOver,
+    candidates: candidates.slice(0, maxCandidates).map((candidate) => placeCandidate(candidate, places)),
+  });
 }
 
 /** `county` is undefined outside the USA. */
@@ -108,58 +100,59 @@ function pointDocument(nearest: ReversedPoint | undefined, places: PlaceTable, c
   if (!nearest) return { ...noPlace, attribution };
   const { place, distance, town } = nearest;
   const region = places.region(place);
-  const population = places.population(place);
-  const found = { level: 'place', place, name: undefined, region, country: region.country, population } as const;
-  return geographyDocument({ found, town, county, distance }, places);
+  const found = { level: 'place', place, name: undefined, region, country: region.country, population: places.population(place) } as const;
+  return placeDocument(found, town, places, { county, distance: Math.round(distance) });
 }
 
-/** A match whose score is below this is reported as doubtful. */
-const lowScore = 0.8;
+/** Lookups of addresses and lookups of points provide different facts. */
+interface PlaceFacts {
+  readonly county?: County;
+  /** Distance in metres between the point in the lookup and the place. */
+  readonly distance?: number | null;
+  readonly score?: number | null;
+  readonly isAmbiguous?: boolean;
+  readonly doubt?: string | null;
+  readonly matched?: UnderstoodPart[];
+  readonly leftOver?: string | null;
+  readonly candidates?: JsonObject[];
+}
 
-function geographyDocument(parts: Parts, places: PlaceTable): LookupDocument {
-  const {
-    found,
-    town = places.town(found.place),
-    county,
-    distance,
-    score,
-    isAmbiguous = false,
-    isMisspelt = false,
-    matched = [],
-    leftOver = null,
-    candidates,
-  } = parts;
-  const name = found.name ?? places.name(found.place);
+type DescribedPlace = Pick<Candidate, 'level' | 'place' | 'name' | 'region' | 'country' | 'population'>;
+
+/** A literal, because a copy of `noPlace` with other values takes ten times as long. */
+function placeDocument(
+  { level, place, name: written, region, country, population }: DescribedPlace,
+  town: number,
+  places: PlaceTable,
+  { county, distance = null, score = null, isAmbiguous = false, doubt = null, matched = [], leftOver = null, candidates = [] }: PlaceFacts,
+): LookupDocument {
+  const name = written ?? places.name(place);
   return {
     match: true,
-    lat: places.lat(found.place),
-    lon: places.lon(found.place),
-    level: found.level,
+    lat: places.lat(place),
+    lon: places.lon(place),
+    level,
     name,
     street: null,
     housenumber: null,
     postcode: null,
-    city: found.level !== 'place' ? null : town === found.place ? name : places.name(town),
+    city: level !== 'place' ? null : town === place ? name : places.name(town),
     county: county?.[1] ?? null,
-    region: found.region?.name ?? null,
-    region_code: found.region?.code || null,
-    country: found.country.name,
-    country_code: found.country.code,
-    population: found.population || null,
-    distance_m: distance === undefined ? null : Math.round(distance),
-    score: score === undefined ? null : Math.round(score * 100) / 100,
+    region: region?.name ?? null,
+    region_code: region?.code || null,
+    country: country.name,
+    country_code: country.code,
+    population: population || null,
+    distance_m: distance,
+    score,
     ambiguous: isAmbiguous,
-    doubt: doubtText({ isAmbiguous, isMisspelt, leftOver, isLow: score !== undefined && score < lowScore }),
-    matched: matched.map(plainPart),
+    doubt,
+    matched,
     left_over: leftOver,
-    fips: county ? fipsOf(county) : null,
-    candidates: candidates?.slice(0, maxCandidates).map((candidate) => placeCandidate(candidate, places)) ?? [],
+    fips: county ? fipsWithin(county[0]) : null,
+    candidates,
     attribution,
   };
-}
-
-function fipsOf([code]: County) {
-  return { state: code.slice(0, 2), county: code, tract: null, block: null };
 }
 
 function placeCandidate({ name, region, country, place, population }: Candidate, places: PlaceTable) {

@@ -37,7 +37,6 @@ export class Names {
     return index < this.#count && this.#compare(length, index) === 0 ? this.#at(index) : undefined;
   }
 
-  /** Yields up to `most` names that begin with `text`. */
   *startingWith(text: string, most: number): Generator<string> {
     const length = this.#want(text);
     if (length === 0) return;

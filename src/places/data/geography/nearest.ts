@@ -1,5 +1,5 @@
 import KDBush from 'kdbush';
-import { earthRadius } from '../../coordinates.ts';
+import { earthRadius, metresBetween } from '../../coordinates.ts';
 import type { PlaceTable } from './places.ts';
 
 const radians = Math.PI / 180;
@@ -15,17 +15,12 @@ export interface NearestPlace {
 
 /** A k-d tree of longitudes and latitudes, although distances are measured on the sphere. */
 export class Nearest {
-  /** The number of each place, in the order of the tree. */
   readonly #ids: Uint16Array | Uint32Array;
   /** The longitude and latitude of each place in degrees, in the order of the tree. */
   readonly #degrees: Float64Array;
   /** The position of each place as a unit vector (x, y, z), in the order of the tree. */
   readonly #vectors: Float64Array;
   // The fields below belong to the current search. There is only one search at a time, so they are reused and no memory is allocated.
-  /** Remaining branches: first and last index, axis and squared distance. At most one per level of the tree. */
-  readonly #stack = new Float64Array(4 * 64);
-  /** Index after the last used number on the stack. */
-  #top = 0;
   #lat = 0;
   #lon = 0;
   #x = 0;
@@ -57,13 +52,14 @@ export class Nearest {
   find(lat: number, lon: number, maxDistance: number, isAllowed?: (place: number) => boolean): NearestPlace | undefined {
     this.#begin(lat, lon, isAllowed);
     this.#bestSquare = (2 * Math.sin(Math.min(maxDistance / earthRadius, Math.PI) / 2)) ** 2;
-    this.#search(lon);
+    this.#searchFrom(lon);
     // If a nearer place may be beyond the date line (180° longitude), the places on the other side are searched, too.
     const reach = this.#reachLon();
-    if (lon + reach > 180) this.#search(lon - 360);
-    if (lon - reach < -180) this.#search(lon + 360);
+    if (lon + reach > 180) this.#searchFrom(lon - 360);
+    if (lon - reach < -180) this.#searchFrom(lon + 360);
     if (this.#best < 0) return undefined;
-    return { place: this.#ids[this.#best] as number, distance: this.#distanceOf(this.#best) };
+    const nearest = { lat: this.#degrees[2 * this.#best + 1] as number, lon: this.#degrees[2 * this.#best] as number };
+    return { place: this.#ids[this.#best] as number, distance: metresBetween({ lat, lon }, nearest) };
   }
 
   #begin(lat: number, lon: number, isAllowed: ((place: number) => boolean) | undefined): void {
@@ -86,44 +82,27 @@ export class Nearest {
     return holdsPole || sine >= 1 ? 360 : Math.asin(sine) / radians;
   }
 
-  #search(lon: number): void {
+  #searchFrom(lon: number): void {
     this.#lon = lon;
-    this.#descend(0, this.#ids.length - 1, 0);
-    const stack = this.#stack;
-    while (this.#top > 0) {
-      this.#top -= 4;
-      const top = this.#top;
-      if ((stack[top + 3] as number) > this.#bestSquare) continue;
-      this.#descend(stack[top] as number, stack[top + 1] as number, stack[top + 2] as number);
-    }
+    this.#search(0, this.#ids.length - 1, 0);
   }
 
-  /** Searches down to the leaf of the point. The other halves are put off, because they may turn out to be too far away. */
-  #descend(first: number, last: number, firstAxis: number): void {
-    let [left, right, axis] = [first, last, firstAxis];
-    while (right - left > nodeSize) {
-      const middle = (left + right) >> 1;
-      const from = (axis === 0 ? this.#lon : this.#lat) - (this.#degrees[2 * middle + axis] as number);
-      const square = axis === 0 ? this.#squareToMeridian(from) : squareToParallel(from);
-      if (square <= this.#bestSquare) {
-        this.#consider(middle);
-        if (from <= 0) this.#putOff(middle + 1, right, 1 - axis, square);
-        else this.#putOff(left, middle - 1, 1 - axis, square);
-      }
-      if (from <= 0) right = middle - 1;
-      else left = middle + 1;
-      axis = 1 - axis;
+  /** Begins with the half that contains the point. The other half may then turn out to be too far away. */
+  #search(left: number, right: number, axis: 0 | 1): void {
+    if (right - left <= nodeSize) {
+      for (let index = left; index <= right; index++) this.#consider(index);
+      return;
     }
-    for (let index = left; index <= right; index++) this.#consider(index);
-  }
-
-  #putOff(left: number, right: number, axis: number, square: number): void {
-    const [stack, top] = [this.#stack, this.#top];
-    stack[top] = left;
-    stack[top + 1] = right;
-    stack[top + 2] = axis;
-    stack[top + 3] = square;
-    this.#top += 4;
+    const middle = (left + right) >> 1;
+    const from = (axis === 0 ? this.#lon : this.#lat) - (this.#degrees[2 * middle + axis] as number);
+    const square = axis === 0 ? this.#squareToMeridian(from) : squareToParallel(from);
+    const other = axis === 0 ? 1 : 0;
+    if (square <= this.#bestSquare) this.#consider(middle);
+    if (from <= 0) this.#search(left, middle - 1, other);
+    else this.#search(middle + 1, right, other);
+    if (square > this.#bestSquare) return;
+    if (from <= 0) this.#search(middle + 1, right, other);
+    else this.#search(left, middle - 1, other);
   }
 
   /** Returns the minimum squared distance between the point and a place that is at least this many degrees to the east or west. */
@@ -144,15 +123,6 @@ export class Nearest {
     if (this.#isAllowed && !this.#isAllowed(this.#ids[index] as number)) return;
     this.#best = index;
     this.#bestSquare = square;
-  }
-
-  /** Returns the distance in metres between the point and a place, with the haversine formula. */
-  #distanceOf(index: number): number {
-    const lat = this.#degrees[2 * index + 1] as number;
-    const lon = this.#degrees[2 * index] as number;
-    const [north, east] = [Math.sin(((lat - this.#lat) * radians) / 2), Math.sin(((lon - this.#lon) * radians) / 2)];
-    const square = north * north + Math.cos(lat * radians) * Math.cos(this.#lat * radians) * east * east;
-    return 2 * earthRadius * Math.asin(Math.min(1, Math.sqrt(square)));
   }
 }
 

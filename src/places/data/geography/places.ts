@@ -6,7 +6,7 @@ type CountryRow = readonly [code: string, code3: string | null, name: string, se
 /** `code` joins the country's and the region's code with a dot. `seat` and `largest` are numbers of places. */
 type RegionRow = readonly [code: string, name: string | null, seat: number, population: number, largest: number];
 
-/** A district in the data file, with its name. `code` is the codes of the country, the region and the district, joined by dots. */
+/** `code` joins the codes of the country, the region and the district with dots. */
 type DistrictRow = readonly [code: string, name: string];
 
 /** The first line of the file with all places, which is JSON. */
@@ -19,12 +19,8 @@ export interface PlacesMeta {
 }
 
 export interface Country {
-  readonly number: number;
   readonly code: string;
-  readonly code3: string | null;
-  /** The English name of the country. */
   readonly name: string;
-  /** The number that identifies the country's capital in the data. */
   readonly seat: number;
   readonly population: number;
 }
@@ -38,7 +34,6 @@ export interface Region {
   readonly country: Country;
   readonly seat: number;
   readonly population: number;
-  /** The number that identifies the region's largest place in the data. */
   readonly largest: number;
 }
 
@@ -74,7 +69,7 @@ export class PlaceTable {
   constructor(columns: Columns<PlacesMeta>) {
     const { scale, countries, regions, districts } = columns.meta;
     this.#scale = scale;
-    this.countries = countries.map(([code, code3, name, seat, population], number) => ({ number, code, code3, name, seat, population }));
+    this.countries = countries.map(([code, , name, seat, population]) => ({ code, name, seat, population }));
     const byCode = new Map(this.countries.map((country) => [country.code, country]));
     this.regions = regions.map(([code, name, seat, population, largest], number) => {
       const country = byCode.get(code.slice(0, 2)) as Country;
@@ -97,7 +92,6 @@ export class PlaceTable {
     this.count = this.#lats.length;
   }
 
-  /** Returns the country with an alpha-2 code; undefined if the data contains no place in that country. */
   country(code: string): Country | undefined {
     return this.countries.find((country) => country.code === code);
   }
@@ -122,7 +116,6 @@ export class PlaceTable {
     return this.districts[(this.#districtNumbers[place] as number) - 1];
   }
 
-  /** Returns the centre of a district. This is the average of the coordinates of its places. */
   middleOf(district: District): Coordinates {
     this.#middles ??= this.#middlesOfDistricts();
     return this.#middles[district.number] as Coordinates;
@@ -152,10 +145,6 @@ export class PlaceTable {
   }
 }
 
-interface DataHead {
-  readonly columns: readonly { readonly name: string; readonly width: number; readonly length: number }[];
-}
-
 /** The first line of the file is JSON that lists the columns, and the bytes of the columns follow it. */
 export class Columns<Meta> {
   readonly meta: Meta;
@@ -163,7 +152,9 @@ export class Columns<Meta> {
 
   constructor(file: Buffer) {
     let start = file.indexOf('\n') + 1;
-    const head = JSON.parse(file.toString('utf8', 0, start)) as DataHead & Meta;
+    const head = JSON.parse(file.toString('utf8', 0, start)) as Meta & {
+      readonly columns: readonly { readonly name: string; readonly width: number; readonly length: number }[];
+    };
     this.meta = head;
     for (const { name, width, length } of head.columns) {
       const end = start + width * length;

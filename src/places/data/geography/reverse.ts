@@ -23,7 +23,6 @@ const ownCountryDistance = 10_000;
 /** A place in the point's own country is also preferred if it is at most this many times as far away as the nearest place. */
 const ownCountryFactor = 3;
 
-/** Undefined if no place is near enough. */
 export function findPoint(query: PointQuery, surroundings: Neighbourhood): ReversedPoint | undefined {
   const found = findNearest(query, surroundings);
   return found && { ...found, town: surroundings.cities.townOf(found, query) };

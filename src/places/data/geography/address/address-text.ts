@@ -1,6 +1,6 @@
 import { isBlank, isNoValue, placeKey } from '../../../country-names.ts';
 import type { AddressParts } from '../../../lookup.ts';
-import { type Postcode, postcodesIn } from './postcodes.ts';
+import { minDigits, overlaps, type Postcode, postcodesIn, type Span } from './postcodes.ts';
 import {
   certainUnits,
   directions,
@@ -11,12 +11,9 @@ import {
   wordsOfUnits,
 } from './street-words.ts';
 
-export interface Word {
+export interface Word extends Span {
   /** The word in the normalized form that `placeKey` returns, which is used to compare names. */
   readonly key: string;
-  /** Index of the word's first character in the address. `end` is the index after its last character. */
-  readonly start: number;
-  readonly end: number;
 }
 
 /** A segment of an address: the text between two commas or similar separators. */
@@ -33,11 +30,6 @@ export interface Segment {
   readonly numbers: readonly Span[];
   /** Index in the address at which the street's name ends; 0 if the segment contains no street. */
   readonly streetEnd: number;
-}
-
-export interface Span {
-  readonly start: number;
-  readonly end: number;
 }
 
 export interface AddressText {
@@ -123,11 +115,12 @@ const isAscii = /^[\0-\x7f]*$/;
 
 /** Splits an address into segments of words. Words that belong to a postcode are left out, unless the postcode may be a house number. */
 function tokensOf(text: string, postcodes: readonly Postcode[]): AddressToken[][] {
+  const marked = postcodes.filter(({ isMarked }) => isMarked);
   const segments: AddressToken[][] = [];
   let tokens: AddressToken[] = [];
   const addWord = (start: number, end: number) => {
     const raw = text.slice(start, end);
-    if (postcodes.length > 0 && !isUnspaced(raw) && postcodes.some((code) => code.isMarked && start < code.end && code.start < end)) return;
+    if (marked.length > 0 && !isUnspaced(raw) && overlaps({ start, end }, marked)) return;
     // Most words consist of ASCII letters and only have to be converted to lower case.
     const key = raw.length > 3 && latinWord.test(raw) ? raw.toLowerCase() : placeKey(raw);
     if (key.includes(' ')) for (const word of key.split(' ')) pushToken(tokens, { key: word, start, end, isNumber: false });
@@ -137,41 +130,35 @@ function tokensOf(text: string, postcodes: readonly Postcode[]): AddressToken[][
     if (tokens.length > 0) segments.push(tokens);
     tokens = [];
   };
-  if (isAscii.test(text)) scanAscii(text, addWord, addBreak);
-  else scan(text, addWord, addBreak);
+  scan(text, addWord, addBreak);
   segments.push(tokens);
   return segments;
 }
 
 const latinWord = /^[A-Za-z]+$/;
 
-type AddWord = (start: number, end: number) => void;
-
-function scan(text: string, addWord: AddWord, addBreak: () => void): void {
-  for (const match of text.matchAll(/([\p{L}\p{M}\p{N}'`’‘ʻʼ´]+)|[,;|、，\t\r\n]|\s[-–—/]\s/gu)) {
-    if (match[1] === undefined) addBreak();
-    else addWord(match.index, match.index + match[1].length);
-  }
+/** 1 for a part of a word, 2 for a separator of segments, and 3 for a separator only between spaces. */
+function kindOf(character: string): number {
+  if (/[\p{L}\p{M}\p{N}'`’‘ʻʼ´]/u.test(character)) return 1;
+  return /[,;|、，\t\r\n]/.test(character) ? 2 : /[-–—/]/.test(character) ? 3 : 0;
 }
 
-/** For each ASCII character: 1 for a word, 2 for a separator of segments, and 3 for a separator only between spaces. */
-const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
-  const character = String.fromCharCode(code);
-  return /[A-Za-z0-9'`]/.test(character) ? 1 : /[,;|\t\r\n]/.test(character) ? 2 : /[-/]/.test(character) ? 3 : 0;
-});
+const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => kindOf(String.fromCharCode(code)));
 
-/** Does the same as `scan` for ASCII text, but in a third of the time. */
-function scanAscii(text: string, addWord: AddWord, addBreak: () => void): void {
+/** Uses no regular expression for ASCII characters, which takes a third of the time. */
+function scan(text: string, addWord: (start: number, end: number) => void, addBreak: () => void): void {
   let start = -1;
   for (let at = 0; at <= text.length; at++) {
-    const kind = at === text.length ? 0 : asciiKinds[text.charCodeAt(at)];
+    const code = text.codePointAt(at) ?? 0;
+    const kind = code < 128 ? asciiKinds[code] : kindOf(String.fromCodePoint(code));
     if (kind === 1) {
       if (start < 0) start = at;
-      continue;
+    } else {
+      if (start >= 0) addWord(start, at);
+      start = -1;
+      if (kind === 2 || (kind === 3 && /\s.\s/.test(text.slice(at - 1, at + 2)))) addBreak();
     }
-    if (start >= 0) addWord(start, at);
-    start = -1;
-    if (kind === 2 || (kind === 3 && text[at - 1] === ' ' && text[at + 1] === ' ')) addBreak();
+    if (code > 0xffff) at++;
   }
 }
 
@@ -217,12 +204,9 @@ function segmentOf(all: readonly AddressToken[], text: string, offset: number): 
 
 const nothing: Segment = { words: [], town: [], hasNumber: false, hasStreet: false, hasHouse: false, numbers: [], streetEnd: 0 };
 
-/** Minimum number of digits of a postcode. A number with fewer digits may be a house number. */
-const minCode = 5;
-
 function streetFacts(street: readonly AddressToken[]): Pick<Segment, 'hasHouse' | 'streetEnd'> {
   const streetEnd = street.findLast(({ isNumber }) => !isNumber)?.end ?? 0;
-  const isHouse = ({ isNumber, key, end }: AddressToken) => isNumber && (end < streetEnd || key.length < minCode);
+  const isHouse = ({ isNumber, key, end }: AddressToken) => isNumber && (end < streetEnd || key.length < minDigits);
   const isCertain = street.some(
     ({ key }) => (wordsAfterStreet.has(key) && !wordsAfterBuilding.has(key)) || wordsBeforeStreet.has(key) || streetEnds.test(key),
   );
@@ -266,7 +250,6 @@ function streetIn(tokens: readonly AddressToken[], text: string): readonly [numb
   return undefined;
 }
 
-/** Returns true if the word at `index` typically ends the name of a street or a building, such as `Road`. */
 function endsStreet(tokens: readonly AddressToken[], index: number, text: string): boolean {
   const token = tokens[index] as AddressToken;
   return wordsAfterStreet.has(token.key) || wordsAfterBuilding.has(token.key) || (isSaint(token, text) && isStreet(tokens, index));

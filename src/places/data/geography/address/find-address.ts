@@ -2,8 +2,7 @@ import type { AddressQuery } from '../../../lookup.ts';
 import type { Names, Namesakes } from '../names.ts';
 import type { Country, District, PlaceTable } from '../places.ts';
 import { type AddressText, addressTextOf, partTextsOf } from './address-text.ts';
-import { areaCandidate, type Candidate } from './candidate.ts';
-import { fitOf, isVagueAlone, judged } from './judge.ts';
+import { areaCandidate, type Candidate, fitOf, isVagueAlone, judged } from './judge.ts';
 import { type AddressReading, type Named, partReadings, textReadings } from './readings.ts';
 import type { Gazetteer, PlaceSearch } from './search.ts';
 import { type Misspellings, townsIn } from './town-names.ts';
@@ -20,9 +19,9 @@ interface ReadAddress {
 }
 
 export function findAddress(query: AddressQuery, gazetteer: Gazetteer, misspellings: Misspellings): FoundAddress {
-  const { whole, readings, hasUnknownState } = readAddress(query.address, gazetteer);
-  const searches = searchesOf(query, { gazetteer, readings, whole });
-  const searched = searchedOf(searches);
+  const read = readAddress(query.address, gazetteer);
+  const { whole, readings, hasUnknownState } = read;
+  const searched = searchedOf(searchesOf(query, gazetteer, read));
   const unknown = searched.filter(({ accepted, search }) => accepted.length === 0 && isNaming(search.reading));
   const areas = unknown.map(({ search }) => search.reading);
   let found = searched.flatMap(({ accepted }) => accepted);
@@ -54,23 +53,15 @@ function readAddress(address: AddressQuery['address'], { addressNames }: Gazette
   return { whole, readings, hasUnknownState: hasState && readings.some(({ region }) => !region) };
 }
 
-/** Creates one search for each way to read an address. */
-function searchesOf(
-  { address, country: codes }: AddressQuery,
-  {
-    gazetteer,
-    readings,
-    whole,
-  }: { readonly gazetteer: Gazetteer; readonly readings: readonly AddressReading[]; readonly whole: AddressText },
-): PlaceSearch[] {
-  const { places, names } = gazetteer;
+function searchesOf({ address, country: codes }: AddressQuery, gazetteer: Gazetteer, { whole, readings }: ReadAddress): PlaceSearch[] {
+  const { places, names, addressNames } = gazetteer;
+  const { postcodes } = whole;
   const allowed = codes && new Set(codes.map((code) => places.country(code)));
   const find = rememberingFind(names);
   const isAllowed = (country: Country) => allowed === undefined || allowed.has(country);
   const isLimited = allowed !== undefined;
   const hasNumbers = typeof address !== 'string' || /\d/.test(address);
-  const { postcodes } = whole;
-  return readings.map((reading) => ({ gazetteer, reading, postcodes, isAllowed, isLimited, hasNumbers, find }));
+  return readings.map((reading) => ({ places, names, addressNames, reading, postcodes, isAllowed, isLimited, hasNumbers, find }));
 }
 
 /** The function finds the places with a name. It keeps the results, because the readings of an address contain the same names. */
@@ -106,16 +97,15 @@ function searchedOf(searches: readonly PlaceSearch[]): Searched[] {
 }
 
 function placesIn(search: PlaceSearch): Omit<Searched, 'search'> {
-  const { reading, gazetteer, isAllowed } = search;
+  const { reading, places, isAllowed } = search;
   if (reading.rest.length > 0) return judged(search, townsIn(search));
   // The address contains only a region or country, which is therefore the result.
   const words = reading.named.flatMap((area) => area.words);
-  const area = areaCandidate(reading, gazetteer.places, (place) => fitOf(search, place, words));
+  const area = areaCandidate(reading, places, (place) => fitOf(search, place, words));
   const isMeant = area !== undefined && isAllowed(area.country) && !isVagueAlone(search, words, 0);
   return { accepted: isMeant ? [area] : [], rejected: [] };
 }
 
-/** Returns true if a reading contains a region or country, and also other words, which should be a place there. */
 function isNaming({ used, rest }: AddressReading): boolean {
   return used > 0 && rest.length > 0;
 }

@@ -59,10 +59,7 @@ const britishAreas: Readonly<Record<string, string>> = {
   NIR: 'BT',
 };
 
-/**
- * GeoNames codes of regions by postcode, in ascending order. Before each region is the beginning of the lowest postcode in its range. Bars
- * separate several regions.
- */
+/** GeoNames codes of regions, each after the beginning of its lowest postcode, in ascending order. Bars separate several regions. */
 const regionRanges: Readonly<Record<string, string>> = {
   US:
     '005 NY 006 PR 010 MA 028 RI 030 NH 039 ME 050 VT 060 CT 070 NJ 100 NY 150 PA 197 DE 200 DC 201 VA 202 DC 206 MD 220 VA 247 WV 270 NC ' +
@@ -94,26 +91,13 @@ const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> =
   AU: { 0: '01|03', 1: '02', 2: '02|01', 3: '07', 4: '04', 5: '05', 6: '08', 7: '06' },
 };
 
-/** The first digits of the postcodes of some regions, whose largest towns have namesakes in the USA. Keyed by country and GeoNames code. */
-const startsOfRegions: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
-  CR: { '08': /^1/ },
-  CU: { '02': /^1/ },
-  EG: { '06': /^21/, 11: /^11/ },
-  PE: { LMA: /^15/, 15: /^15/ },
-  SA: { '05': /^4[12]/, 10: /^1[1-9]/ },
-  UA: { 12: /^0[1-6]/, 17: /^6[5-8]/ },
-};
-
-/** The first digits of all postcodes of a small country that uses a part of the postcodes of its neighbour. */
-const startsOfCountries: Readonly<Record<string, RegExp>> = {
-  GU: /^969/,
-  LI: /^94/,
-  MC: /^980/,
-  PR: /^00[679]/,
-  SM: /^4789/,
-  VA: /^0012/,
-  VI: /^008/,
-};
+/** For small countries in the postcodes of their neighbour, and regions whose largest towns have namesakes in the USA (GeoNames codes). */
+const starts: ReadonlyMap<string, RegExp> = new Map(
+  'GU 969, LI 94, MC 980, PR 00[679], SM 4789, VA 0012, VI 008, CR.08 1, CU.02 1, EG.06 21, EG.11 11, PE.LMA 15, PE.15 15, SA.05 4[12], SA.10 1[1-9], UA.12 0[1-6], UA.17 6[5-8]'
+    .split(', ')
+    .map((start) => start.split(' ') as [string, string])
+    .map(([area, pattern]) => [area, new RegExp(`^${pattern}`)]),
+);
 
 /** GeoNames codes of the Spanish provinces, in the order of the first two digits of their postcodes (01 to 52). */
 const spanishProvinces =
@@ -124,11 +108,18 @@ const frenchTerritories: Readonly<Record<string, string>> = {
   ...{ 971: 'GP', 972: 'MQ', 973: 'GF', 974: 'RE', 975: 'PM', 976: 'YT', 977: 'BL', 978: 'MF', 980: 'MC', 986: 'WF', 987: 'PF', 988: 'NC' },
 };
 
-/** A part of an address that looks like a postcode. */
-export interface Postcode {
-  /** Index of the first character in the address. `end` is the index after the last character. */
+/** A part of an address. `end` is the index after its last character. */
+export interface Span {
   readonly start: number;
   readonly end: number;
+}
+
+export function overlaps({ start, end }: Span, others: readonly Span[]): boolean {
+  return others.some((other) => start < other.end && other.start < end);
+}
+
+/** A part of an address that looks like a postcode. */
+export interface Postcode extends Span {
   readonly code: string;
   readonly countries: readonly string[];
   /** True if the postcode cannot be a house number, because it contains letters, spaces or dashes. */
@@ -142,12 +133,18 @@ const withPostcodes: ReadonlySet<string> = new Set([
   ...Object.values(digitForms).flat(),
 ]);
 
+/** A number with fewer digits is more likely to be a house number. */
+export const minDigits = 5;
+
+export function isSurelyCode({ isMarked, code }: Postcode): boolean {
+  return isMarked || code.length >= minDigits;
+}
+
 /** False for countries without postcodes, such as the United Arab Emirates. */
 export function hasPostcodes(country: string): boolean {
   return withPostcodes.has(country);
 }
 
-/** Finds all parts of an address that look like postcodes. Parts that consist only of digits may also be house numbers. */
 export function postcodesIn(text: string): Postcode[] {
   if (!codeHint.test(text)) return [];
   // For \b, letters with accents are not letters, but an underscore is.
@@ -156,7 +153,7 @@ export function postcodesIn(text: string): Postcode[] {
   if (capitals.length !== text.length) return [];
   const found: Postcode[] = [];
   const add = (postcode: Postcode) => {
-    if (!found.some(({ start, end }) => postcode.start < end && start < postcode.end)) found.push(postcode);
+    if (!overlaps(postcode, found)) found.push(postcode);
   };
   const hasMarks = markHint.test(capitals);
   if (hasMarks) for (const postcode of prefixedIn(capitals)) add(postcode);
@@ -252,7 +249,6 @@ export function postcodeFit({ code, countries }: Postcode, region: Region, distr
   return isThere === undefined ? 2 : isThere ? 3 : 1;
 }
 
-/** Undefined if it is not known which postcodes the region has. */
 function isInRegion(code: string, region: Region, district: District | undefined): boolean | undefined {
   const country = region.country.code;
   const range = ranges.get(country);
@@ -261,8 +257,8 @@ function isInRegion(code: string, region: Region, district: District | undefined
   if (country === 'FR') return district && isInDepartment(code, district.code);
   if (country === 'ES') return district && provinces[Number(code.slice(0, 2)) - 1] === district.code;
   if (frenchTerritoryCodes.has(country)) return frenchTerritories[code.slice(0, 3)] === country;
-  const starts = startsOfCountries[country] ?? startsOfRegions[country]?.[region.code];
-  if (starts) return starts.test(code);
+  const start = starts.get(country) ?? starts.get(`${country}.${region.code}`);
+  if (start) return start.test(code);
   return regionStarts[country]?.[code.slice(0, 1)]?.split('|').includes(region.code);
 }
 

@@ -23,7 +23,6 @@ export interface AddressReading {
   readonly isCity: boolean;
 }
 
-/** The names of areas (countries, regions and counties) that may be in addresses. */
 export interface AddressNames {
   readonly countries: CountryNames;
   readonly regions: RegionNames;
@@ -32,7 +31,6 @@ export interface AddressNames {
   readonly lastWords: ReadonlySet<string>;
 }
 
-/** Returns the last words of all names in the maps, and the words for kinds of regions, such as `state`. */
 export function lastWordsOf(...names: readonly ReadonlyMap<string, unknown>[]): ReadonlySet<string> {
   const words = new Set([...kindWords, ...formalEnds]);
   for (const map of names) for (const name of map.keys()) words.add(name.slice(name.lastIndexOf(' ') + 1));
@@ -147,7 +145,6 @@ interface End<Found> {
   readonly words: readonly Word[];
 }
 
-/** Finds the longest name. The result includes its words and the segments without them. */
 function endNamed<Found>(
   rest: readonly Segment[],
   { lastWords }: AddressNames,

@@ -2,7 +2,6 @@ import { isDependent } from '../county-names.ts';
 import type { Names, Namesakes } from '../names.ts';
 import type { Country, PlaceTable } from '../places.ts';
 import type { Word } from './address-text.ts';
-import type { Hit } from './candidate.ts';
 import type { Postcode } from './postcodes.ts';
 import { type AddressNames, type AddressReading, keyOf } from './readings.ts';
 
@@ -13,17 +12,24 @@ export interface Gazetteer {
 }
 
 /** A search for the places that one reading of an address may refer to. */
-export interface PlaceSearch {
-  readonly gazetteer: Gazetteer;
+export interface PlaceSearch extends Gazetteer {
   readonly reading: AddressReading;
   readonly postcodes: readonly Postcode[];
   readonly isAllowed: (country: Country) => boolean;
-  /** True if the lookup is limited to certain countries. */
   readonly isLimited: boolean;
   /** True if the address contains numbers or consists of separate parts. */
   readonly hasNumbers: boolean;
   /** Finds the places that have a name. All readings of the address share the results. */
   readonly find: (key: string) => Namesakes | undefined;
+}
+
+export interface Hit {
+  readonly place: number;
+  /** True if the name is the place's main name. False for a name in another language or spelling. */
+  readonly isOwnName: boolean;
+  readonly words: readonly Word[];
+  readonly isWhole: boolean;
+  readonly isNear?: boolean;
 }
 
 /** A name of at most this many Latin letters may be the code of a region, country or airport instead. */
@@ -32,7 +38,6 @@ const longestCode = 3;
 /** Maximum number of places with the same name that are considered. */
 const maxNamesakes = 12;
 
-/** Finds the places that have the name `words` and are in the country and region of the reading. */
 export function hitsOf(search: PlaceSearch, words: readonly Word[], isWhole: boolean, key = keyOf(words)): Hit[] {
   const namesakes = search.find(key);
   if (!namesakes) return [];
@@ -61,7 +66,7 @@ export function hitsOf(search: PlaceSearch, words: readonly Word[], isWhole: boo
  */
 const ownShare = 0.02;
 
-function isOutdone({ gazetteer: { places } }: PlaceSearch, place: number, own: readonly Hit[]): boolean {
+function isOutdone({ places }: PlaceSearch, place: number, own: readonly Hit[]): boolean {
   const region = places.region(place);
   return own.some((hit) => places.region(hit.place) === region && places.population(hit.place) >= ownShare * places.population(place));
 }
@@ -70,12 +75,12 @@ function isCode(key: string): boolean {
   return key.length <= longestCode && /^[a-z]+$/.test(key);
 }
 
-function namesArea({ gazetteer: { addressNames } }: PlaceSearch, key: string): boolean {
+function namesArea({ addressNames }: PlaceSearch, key: string): boolean {
   return addressNames.countries.has(key) || addressNames.regions.has(key);
 }
 
-function isInside({ gazetteer, reading, isAllowed, postcodes }: PlaceSearch, place: number, key: string): boolean {
-  const region = gazetteer.places.region(place);
+function isInside({ places, addressNames, reading, isAllowed, postcodes }: PlaceSearch, place: number, key: string): boolean {
+  const region = places.region(place);
   const { country } = region;
   if (!isAllowed(country)) return false;
   if (reading.country && country !== reading.country) {
@@ -84,5 +89,5 @@ function isInside({ gazetteer, reading, isAllowed, postcodes }: PlaceSearch, pla
   }
   // A city may be outside the region that is named after it, as in `Kyiv, Kyiv Oblast`.
   if (!reading.region || region === reading.region) return true;
-  return country === reading.region.country && gazetteer.addressNames.regions.get(key)?.includes(reading.region) === true;
+  return country === reading.region.country && addressNames.regions.get(key)?.includes(reading.region) === true;
 }

@@ -1,9 +1,8 @@
 import { isContinent } from '../../../country-names.ts';
-
-const list = (words: string) => new Set(words.split(/\s+/));
+import { wordSet } from '../../folded-text.ts';
 
 /** They also come before a name, as in `Avenue Louise`. All are in the normalized form that `placeKey` returns. */
-export const wordsAfterStreet = list(
+export const wordsAfterStreet = wordSet(
   `street road rd avenue ave lane ln drive dr court ct boulevard blvd bvd way terrace tce ter place pl square sq highway hwy parkway pkwy circle
   cir close crescent cres grove row mews gardens gdns alley trail trl loop walk wharf quay plaza pike turnpike tpke freeway fwy expressway
   expy broadway arcade parade pde esplanade promenade marg nagar chowk strasse str weg platz gasse allee ring damm ufer straat laan plein
@@ -12,12 +11,12 @@ export const wordsAfterStreet = list(
 );
 
 /** Words that follow the name of a building. The name of a town may also end with them, as in `Menlo Park 94025`. */
-export const wordsAfterBuilding = list(
+export const wordsAfterBuilding = wordSet(
   `estate house towers mall complex hotel campus market chambers apts apartments mansions villas airport station hospital university school
   park bridge tower bazaar industrial center centre court gardens grove place plaza square terrace way hill hills`,
 );
 
-export const wordsBeforeStreet = list(
+export const wordsBeforeStreet = wordSet(
   `rue via calle avenida av avda rua piazza piazzale paseo corso viale vicolo strada stradela ul ulica ulice ulitsa улица ул проспект пр пл
   площадь переулок пер набережная наб шоссе вулиця вул бульвар бул jalan jl bd chemin allee impasse quai praca largo travessa carrer
   rambla camino carretera calzada cerrada aleja aleje al osiedle os quartier barrio colonia col urbanizacion urb rodovia rod alameda
@@ -29,17 +28,17 @@ export const streetEnds =
   /.{3}(?:strasse|str|gasse|platz|weg|allee|damm|ufer|straat|laan|plein|gracht|kade|gatan|gata|vagen|vag|gade|vej|veien|vegen|gate|katu|tie|utca|steig|chaussee|ring)$/;
 
 /** Words for a part of a building, such as `floor`. They are ignored, together with the number or letter that follows them. */
-export const wordsOfUnits = list(
+export const wordsOfUnits = wordSet(
   `apt apartment suite unit floor fl flr room rm flat bldg building blk block no nr num numero level lot tower dept department sector
   phase plot house door etage stock og eg piso dpto depto interior int loc local of oficina office shop stall bureau batiment bat hs hse
   km mile esc bajo bloque bl sc et ap кв д дом корп стр офис оф`,
 );
 
 /** Words for a part of a building that are ignored even if no number or letter follows them. */
-export const certainUnits = list('apt apartment suite room bldg no');
+export const certainUnits = wordSet('apt apartment suite room bldg no');
 
 /** Words, such as `downtown`, that may be next to a town's name without changing which town is meant. */
-export const plainWords = list(
+export const plainWords = wordSet(
   `cedex greater downtown central centre center city metro metropolitan area region town village of the municipality district
   north south east west northern southern eastern western inner upper lower old new mitte innenstadt zentrum centro bay
   pusat selatan utara barat timur kota capital nord sud ost ouest est norte sur centrum keskusta zentral
@@ -47,15 +46,12 @@ export const plainWords = list(
 );
 
 /** Abbreviated directions that may come after the name of a street. */
-export const directions = list('n s e w ne nw se sw');
+export const directions = wordSet('n s e w ne nw se sw');
 
 /** Articles and prepositions in street names, as in `Rue de Paris`. */
-export const streetArticles = list('of the de la le du des d del el los las di della do da dos van den der l');
+export const streetArticles = wordSet('of the de la le du des d del el los las di della do da dos van den der l');
 
-/**
- * Words that people write in a field for a town although they mean no town, or every place. Some villages have these names, too. All are
- * in the normalized form that `placeKey` returns.
- */
+/** Words that people write in a field for a town although they mean no town, or every place. Some villages have these names, too. */
 const vagueNames: ReadonlySet<string> = new Set(
   `home, at home, zuhause, daheim, casa, thuis, hjemme, hemma, domicile, earth, planet earth, erde, terre, tierra, terra, world, worldwide, whole world,
   welt, weltweit, monde, mundo, mondo, moon, mond, luna, lune, mars, venus, jupiter, saturn, pluto, space, outer space, universe, galaxy,

@@ -1,11 +1,10 @@
 import { editDistance } from '../../../../core/text/suggest.ts';
 import { placeKey } from '../../../country-names.ts';
+import type { Names } from '../names.ts';
 import type { PlaceTable, Region } from '../places.ts';
 import { isEastAsian, type Segment, type Word } from './address-text.ts';
-import type { Hit } from './candidate.ts';
 import { keyOf } from './readings.ts';
-import { hitsOf, type PlaceSearch } from './search.ts';
-import { spellings } from './spellings.ts';
+import { type Hit, hitsOf, type PlaceSearch } from './search.ts';
 import { plainWords, streetArticles } from './street-words.ts';
 
 /** Uses the last segment with the name of any place. The segments before it are streets and houses. */
@@ -35,7 +34,6 @@ function lastNamed(search: PlaceSearch, segments: readonly Segment[]) {
   return undefined;
 }
 
-/** Returns the places whose name is the whole segment, except for a street and words such as `Greater`. */
 function wholeHits(search: PlaceSearch, { words, town, hasHouse }: Segment): Hit[] {
   // `5 London Road` is not a place, but `Federal Way` is a town.
   const whole = hasHouse ? [] : hitsOf(search, words, true);
@@ -64,7 +62,7 @@ const rivalShare = 0.1;
 function compared(last: Hit[], before: readonly Segment[], search: PlaceSearch): Hit[] {
   const earlier = lastNamed(search, before)?.hits ?? [];
   if (earlier.length === 0) return last;
-  const { places } = search.gazetteer;
+  const { places } = search;
   const weightOf = (hits: readonly Hit[]) =>
     Math.max(...hits.map(({ place, isOwnName }) => places.population(place) * (isOwnName ? 1 : rivalShare)));
   const largest = last.find((hit) => weightOf([hit]) === weightOf(last));
@@ -94,7 +92,7 @@ function unspacedNames(word: Word): Word[] {
 
 /** Uses the first name in the data, or a later name in the same region, because it is more precise. */
 function unspacedHits(search: PlaceSearch, names: readonly Word[]): Hit[] {
-  const { places } = search.gazetteer;
+  const { places } = search;
   for (let start = 0; start < names.length; start++) {
     for (let end = Math.min(names.length, start + longestCut); end > start; end--) {
       const words = names.slice(start, end);
@@ -112,7 +110,7 @@ function unspacedHits(search: PlaceSearch, names: readonly Word[]): Hit[] {
 function spelledHits(search: PlaceSearch, words: readonly Word[]): Hit[] {
   return spellings(
     words.map(({ key }) => key),
-    search.gazetteer.names,
+    search.names,
   ).flatMap((key) => hitsOf(search, words, true, key));
 }
 
@@ -132,7 +130,7 @@ function partHits(search: PlaceSearch, { words, town, hasStreet }: Segment): Hit
 function firstHits(search: PlaceSearch, words: readonly Word[], count: number): Hit[] {
   const hits = hitsOf(search, words.slice(0, count), false);
   if (hits.length === 0) return hits;
-  const { places } = search.gazetteer;
+  const { places } = search;
   const inner = hitsOf(search, words.slice(count), false);
   return hits.filter(({ place }) => inner.some((part) => isNear(places, part.place, place)));
 }
@@ -140,7 +138,6 @@ function firstHits(search: PlaceSearch, words: readonly Word[], count: number): 
 /** Maximum distance, in degrees of latitude, between a town and a part of the town or a neighbouring town. */
 const nearDegrees = 0.4;
 
-/** Returns true if two places are in the same region and close to each other. */
 export function isNear(places: PlaceTable, one: number, other: number): boolean {
   if (places.region(one) !== places.region(other)) return false;
   const [north, east] = [places.lat(one) - places.lat(other), places.lon(one) - places.lon(other)];
@@ -163,10 +160,10 @@ const [leastInRegion, leastInCountry] = [5000, 20_000];
 /** Minimum population of a place whose name contains two spelling mistakes. */
 const leastForTwo = 20_000;
 
-/** Normalized names of places, and the places' numbers in the data. A name and its place have the same index. */
-interface KnownNames {
-  readonly keys: readonly string[];
-  readonly places: readonly number[];
+interface KnownName {
+  readonly key: string;
+  readonly place: number;
+  readonly population: number;
 }
 
 /** Accepts one or two mistakes if the address also contains the place's region or country. */
@@ -174,7 +171,7 @@ export class Misspellings {
   readonly #places: PlaceTable;
   /** The places in each region, indexed by the region's number. Undefined until the first search. */
   #byRegion: number[][] | undefined;
-  readonly #known = new Map<Region, KnownNames>();
+  readonly #names = new Map<Region, KnownName[]>();
 
   constructor(places: PlaceTable) {
     this.#places = places;
@@ -197,13 +194,10 @@ export class Misspellings {
     let most = key.length >= minForTwo ? 2 : 1;
     let found: number[] = [];
     for (const region of regions) {
-      const { keys, places } = this.#knownIn(region);
-      for (let index = 0; index < keys.length; index++) {
-        const name = keys[index] as string;
-        const place = places[index] as number;
-        if (name[0] !== key[0] || Math.abs(name.length - key.length) > most || this.#places.population(place) < least) continue;
+      for (const { key: name, place, population } of this.#namesIn(region)) {
+        if (name[0] !== key[0] || Math.abs(name.length - key.length) > most || population < least) continue;
         const distance = editDistance(name, key);
-        if (distance > most || (distance > 1 && this.#places.population(place) < leastForTwo)) continue;
+        if (distance > most || (distance > 1 && population < leastForTwo)) continue;
         if (distance < most) found = [];
         most = distance;
         found.push(place);
@@ -212,14 +206,15 @@ export class Misspellings {
     return found;
   }
 
-  #knownIn(region: Region): KnownNames {
-    const known = this.#known.get(region);
+  #namesIn(region: Region): KnownName[] {
+    const known = this.#names.get(region);
     if (known) return known;
     this.#byRegion ??= this.#placesByRegion();
-    const places = this.#byRegion[region.number] ?? [];
-    const made = { keys: places.map((place) => placeKey(this.#places.name(place))), places };
-    this.#known.set(region, made);
-    return made;
+    const names = (this.#byRegion[region.number] ?? []).map((place) => {
+      return { key: placeKey(this.#places.name(place)), place, population: this.#places.population(place) };
+    });
+    this.#names.set(region, names);
+    return names;
   }
 
   #placesByRegion(): number[][] {
@@ -229,4 +224,59 @@ export class Misspellings {
     }
     return byRegion;
   }
+}
+
+/** Names by their short forms. All are in the normalized form that `placeKey` returns. */
+const namesIn = (text: string) => new Map(text.split(', ').map((pair) => pair.split(': ') as [string, string]));
+
+const nicknames = namesIn(
+  'nyc: new york city, n y c: new york city, new york n y: new york city, palikir: palikir national government center, ' +
+    'philly: philadelphia, vegas: las vegas, frisco: san francisco, sfo: san francisco, washington d c: washington, ' +
+    'washington dc: washington, hcmc: ho chi minh city, tp hcm: ho chi minh city, tp ho chi minh: ho chi minh city, cdmx: mexico city, ' +
+    'ciudad de mexico cdmx: mexico city, bsas: buenos aires, bs as: buenos aires, caba: buenos aires, jozi: johannesburg, ' +
+    'joburg: johannesburg, jburg: johannesburg, spb: saint petersburg, спб: saint petersburg, мск: moscow, clermont fd: clermont ferrand, ' +
+    'a coruna: la coruna, bsl: basel',
+);
+
+const abbreviations = namesIn(
+  'n: north new, s: san south santa sao saint sankt santo sant, e: east, w: west, no: north, so: south, pt: port point, ' +
+    'pto: puerto porto, pte: puente pointe, sta: santa, sto: santo, sn: san, gt: great, gr: grand gross, hts: heights, hgts: heights, ' +
+    'spgs: springs, spg: spring, bch: beach, cty: city, ctr: center, jct: junction, vly: valley, twp: township, pk: park, hbr: harbor, ' +
+    'is: island, isl: island, lk: lake, cd: ciudad, bad: bad, gral: general, cnel: coronel, gdor: gobernador, ste: sainte, b: bad, ' +
+    'kgl: koniglich',
+);
+
+const longestAbbreviation = 4;
+
+/** Maximum number of letters in an abbreviation that is the beginning of a word, as in `i. Br.` */
+const longestBeginning = 3;
+
+/** Maximum number of names with which an abbreviated name is compared. */
+const maxCompared = 400;
+
+function spellings(words: readonly string[], names: Names): readonly string[] {
+  const nickname = nicknames.get(words.length === 1 ? (words[0] as string) : words.join(' '));
+  if (nickname) return [nickname];
+  if (words.length < 2 || !words.some((word) => word.length <= longestAbbreviation)) return none;
+  const spelled = words.flatMap((word, index) => {
+    const wholes = abbreviations.get(word)?.split(' ') ?? none;
+    return wholes.map((whole) => words.with(index, whole).join(' ')).filter((name) => names.find(name));
+  });
+  return spelled.length > 0 ? spelled : begunBy(words, names);
+}
+
+const none: readonly string[] = [];
+
+/** The first word must be complete; other words may be beginnings: `freiburg i br` matches `freiburg im breisgau`. */
+function begunBy(words: readonly string[], names: Names): string[] {
+  const [first = '', second = ''] = words;
+  if (first.length <= longestBeginning || !words.some((word, index) => index > 0 && word.length <= longestBeginning)) return [];
+  const found: string[] = [];
+  for (const name of names.startingWith(`${first} ${second}`, maxCompared)) {
+    const whole = name.split(' ');
+    const isBegun = (word: string, index: number) =>
+      whole[index] === word || (word.length <= longestBeginning && whole[index]?.startsWith(word));
+    if (whole.length === words.length && words.every(isBegun)) found.push(name);
+  }
+  return found;
 }

@@ -1,13 +1,13 @@
 import { isEnglishCountry, placeKey } from '../../../country-names.ts';
 import type { UnderstoodPart } from '../../../lookup.ts';
-import type { AddressText, Segment, Span, Word } from './address-text.ts';
-import type { Candidate } from './candidate.ts';
-import { type Postcode, postcodeFit } from './postcodes.ts';
+import type { AddressText, Segment, Word } from './address-text.ts';
+import type { Candidate } from './judge.ts';
+import { isSurelyCode, overlaps, type Postcode, postcodeFit, type Span } from './postcodes.ts';
 import { type AddressReading, keyOf } from './readings.ts';
 import { plainWords } from './street-words.ts';
 
 export interface Understanding {
-  readonly matched: readonly UnderstoodPart[];
+  readonly matched: UnderstoodPart[];
   /** Null if everything was understood. */
   readonly leftOver: string | null;
 }
@@ -30,7 +30,7 @@ export function understandingOf(address: AddressText, candidate: Candidate | und
   if (parts.length > 1) parts.sort((a, b) => a.start - b.start);
   const matched = parts.map(({ start, end, as }) => ({ text: withEnd(address.text, start, end), as }));
   if (left.length + others.length === 0) return { matched, leftOver: null };
-  const codes = others.filter((code) => isCode(code) && !overlaps(code, parts));
+  const codes = others.filter((code) => isSurelyCode(code) && !overlaps(code, parts));
   const texts = joined([...left, ...codes], parts).map(({ start, end }) => withEnd(address.text, start, end));
   return { matched, leftOver: texts.join(', ') || null };
 }
@@ -49,7 +49,6 @@ function namedParts({ ignored }: AddressText, candidate: Candidate | undefined, 
   return parts;
 }
 
-/** Adds the postcodes that fit, and returns the others. */
 function pushPostcodes(
   parts: AddressPart[],
   postcodes: readonly Postcode[],
@@ -59,13 +58,6 @@ function pushPostcodes(
   const fitting = open.filter((postcode) => isFitting(postcode, candidate, reading));
   for (const { start, end } of fitting) parts.push({ start, end, as: 'postcode' });
   return open.filter((postcode) => !fitting.includes(postcode));
-}
-
-/** A number with at least this many digits is more likely to be a postcode than a house number. */
-const minDigits = 5;
-
-function isCode({ isMarked, code }: Postcode): boolean {
-  return isMarked || code.length >= minDigits;
 }
 
 /** Includes the full stop of an abbreviation at the end, and a closing bracket. */
@@ -79,10 +71,6 @@ function withEnd(text: string, start: number, end: number): string {
 
 function spanPart(words: readonly Word[], as: AddressPart['as']): AddressPart {
   return { start: (words[0] as Word).start, end: (words.at(-1) as Word).end, as };
-}
-
-function overlaps({ start, end }: Span, others: readonly Span[]): boolean {
-  return others.some((other) => start < other.end && other.start < end);
 }
 
 function isFitting(postcode: Postcode, candidate: Candidate | undefined, reading: AddressReading | undefined): boolean {
@@ -208,15 +196,11 @@ interface Weighed {
 function byPostcode(candidates: readonly Candidate[], postcodes: readonly Postcode[]): Weighed[] {
   if (!candidates.some(({ fit }) => fit > 0)) return candidates.map((candidate) => ({ candidate, weight: candidate.weight }));
   const isSure = postcodes.some(({ isMarked }) => isMarked);
-  const shares = isShort(postcodes) ? likelihoods.short : likelihoods.long;
+  const shares = postcodes.some(isSurelyCode) ? likelihoods.long : likelihoods.short;
   const possible = isSure ? candidates.filter(({ fit }) => fit > 0) : candidates;
   const weightOf = ({ weight, fit, country, hit }: Candidate) =>
     weight * shares[fit] * (country.code === 'US' && !isSure && isFirst(postcodes, hit) ? zipFirst : 1);
   return possible.map((candidate) => ({ candidate, weight: weightOf(candidate) })).sort((a, b) => b.weight - a.weight);
-}
-
-function isShort(postcodes: readonly Postcode[]): boolean {
-  return postcodes.every(({ isMarked, code }) => !isMarked && code.length < 5);
 }
 
 function isFirst(postcodes: readonly Postcode[], [first]: Candidate['hit']): boolean {
