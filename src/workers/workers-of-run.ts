@@ -31,12 +31,12 @@ export class WorkersOfRun implements WorkerOpener {
   async open(run: OpenRun, { attempt, warn, waiting }: WorkerFollower): Promise<Workers | undefined> {
     const { workers: count } = run.request.options;
     if (this.#queue) {
-      const { openQueueWorkers } = await import('./queue-workers.ts');
+      const { openQueueWorkers } = await import('./queue-coordinator.ts');
       return openQueueWorkers(run, this.#queue, { attempt, warn, waiting });
     }
     if (count === undefined) return undefined;
     const workers = processesOf(count);
-    const { openWorkers } = await import('./open-workers.ts');
+    const { openWorkers } = await import('./open-children.ts');
     const isPublic = asksPublicServer(run.request.plan);
     if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
     return openWorkers(run, isPublic ? 1 : workers, { attempt, warn }, this.#shared.children);
@@ -91,7 +91,7 @@ async function queueWorkers(queue: OpenQueue): Promise<RunWorkers> {
 
 async function childWorkers(workers: number): Promise<RunWorkers> {
   const clock = createClock();
-  const { startChildren } = await import('./open-workers.ts');
+  const { startChildren } = await import('./open-children.ts');
   const children = startChildren(workers, clock, (gate, waitMs) => gates.pauseHere(gate, waitMs));
   const gates = new Gates(clock, (gate) => children.permitsOf(gate));
   return {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/ports.ts';
 import { Gates, RunGates } from '../../src/engine/gates.ts';
 import { RunPhase } from '../../src/engine/phase.ts';
-import { SharedStarts } from '../../src/workers/open-workers.ts';
+import { SharedStarts } from '../../src/workers/open-children.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 
 const call = (intervalMs?: number, max = 16) => ({

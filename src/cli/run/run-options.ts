@@ -5,6 +5,7 @@ import type { OutputPlan } from '../../output/output-plan.ts';
 import { grouped, negated, type ValuesOf, type WrittenOptions } from '../options.ts';
 import { inputsOption, runOptionsNamed, underHeadings } from '../shared-options.ts';
 
+/** All other options are declared in `core/run-options.ts`. */
 export const runOptions = {
   ...grouped('Input', {
     in: inputsOption(
