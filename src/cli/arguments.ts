@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { usageError } from '../core/failure.ts';
-import type { OptionType } from '../core/run-options.ts';
+import type { OptionType, Pairs } from '../core/run-options.ts';
 import * as types from '../core/run-options.ts';
 
 export function parser<Value>({ expected, parse }: OptionType<Value>): (text: string, before?: Value) => Value {
@@ -39,8 +39,6 @@ function pairOf(text: string, form: RegExp, expected: string): [string, string] 
   if (name !== undefined && value !== undefined) return [name, value];
   throw usageError(expected);
 }
-
-type Pairs = readonly (readonly [string, string])[];
 
 export function headerArgument(text: string, before: Pairs = []): Pairs {
   return [...before, pairOf(text, /^([^:\s]+):\s*(.*)$/s, "--set-header: expected a header such as 'Accept: application/json'")];

@@ -153,7 +153,7 @@ const address: OptionType<NetworkAddress> = {
 };
 
 /** Values of options that are repeated, in the order in which they are given. */
-type Pairs = readonly (readonly [name: string, value: string])[];
+export type Pairs = readonly (readonly [name: string, value: string])[];
 
 /** The fields that are set for every record. */
 export type SetFields = Pairs;

@@ -148,11 +148,10 @@ export class Calls {
           // Until its answer is written, the request counts as in flight.
           if (running.question) await answers?.written();
         } catch (error) {
-          if (error instanceof LimitReached) this.#endAtLimit(error);
-          if (!(error instanceof Failure)) throw error;
+          const failure = this.#failureOf(error);
           const times = { sentAtMs: attempt.startedMs, atMs: clock.now() };
-          failed = this.#fail(call, running, error, { attempts, ...times });
-          if (isOverload(error)) slots.refused(times);
+          failed = this.#fail(call, running, failure, { attempts, ...times });
+          if (isOverload(failure)) slots.refused(times);
         } finally {
           // A final failure can end the run. The slot is freed only after the failure was processed, so that no call starts in between.
           if (failed?.final) void clock.nextTurn().then(() => slots.free());
@@ -240,8 +239,14 @@ export class Calls {
     if (usedUp) this.#phase.advance('unpaid', { ending: 'max-credits', ...usedUp });
   }
 
-  /** Ends the run, because every further attempt would end in the same way. Calls in flight are completed. Throws Unfinished. */
-  #endAtLimit({ phase, ending, message, code, details }: LimitReached): never {
+  /**
+   * Throws an error that is not a Failure. At a limit, ends the run, because every further attempt would end in the same way: calls in
+   * flight are completed, and this one is Unfinished.
+   */
+  #failureOf(error: unknown): Failure {
+    if (error instanceof Failure) return error;
+    if (!(error instanceof LimitReached)) throw error;
+    const { phase, ending, message, code, details } = error;
     this.#phase.advance(phase, { ending, message, code, details });
     throw new Unfinished();
   }

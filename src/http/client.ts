@@ -194,12 +194,13 @@ function signingOf(request: SessionRequest, tokens: readonly string[], tools: Cl
     if (auth && !session && tokens.length === 0) tools.signings.set(auth, signing);
     return signing;
   }
-  const coming = keys.filter(signsRequests).map((one) => {
-    const { credential } = one;
-    return tools.signers.of(one, { credential, text: secretFor(one, origin, tools), origin });
-  });
   const { parameters } = shownSignature(auth ?? []);
-  return Promise.all(coming).then((signers) => ({ fixed: sign, signers: [...cookies, ...signers], parameters }));
+  const signers = keys.filter(signsRequests).map((one) => signerOf(one, origin, tools));
+  return Promise.all(signers).then((made) => ({ fixed: sign, signers: [...cookies, ...made], parameters }));
+}
+
+function signerOf(auth: Auth, origin: string, tools: ClientTools): Promise<RequestSigner> {
+  return tools.signers.of(auth, { credential: auth.credential, text: secretFor(auth, origin, tools), origin });
 }
 
 /** The time to obtain the tokens does not count toward the request's timeout. */

@@ -205,28 +205,40 @@ function keepingByte(begin: string, offset: number): TextDecoder {
   return decoder;
 }
 
-/** Four letters, digits or signs of ASCII in UTF-16. */
-const otherOrder: Readonly<Record<string, RegExp>> = {
-  'utf-16le': /^(?:\0[\t\r\n\x20-\x7e]){4}/,
-  'utf-16be': /^(?:[\t\r\n\x20-\x7e]\0){4}/,
-};
+interface OtherUnicode {
+  readonly begins: RegExp;
+  /** Matches the names of the encodings in which a text that begins like this is refused. */
+  readonly in: RegExp;
+  readonly found: string;
+  readonly hint: 'utf-8' | 'utf-16';
+}
+
+/** The first bytes of texts in an encoding of Unicode. `\x20-\x7e` are the letters, digits and signs of ASCII. */
+const otherUnicode: readonly OtherUnicode[] = [
+  { begins: /^\xef\xbb\xbf/, in: /^/, found: 'the byte order mark of UTF-8', hint: 'utf-8' },
+  { begins: /^(?:\xff\xfe|\xfe\xff)/, in: /^(?!utf-16)/, found: 'the byte order mark of UTF-16', hint: 'utf-16' },
+  { begins: /^\xff\xfe/, in: /^utf-16be/, found: 'the byte order mark of utf-16le', hint: 'utf-16' },
+  { begins: /^\xfe\xff/, in: /^utf-16le/, found: 'the byte order mark of utf-16be', hint: 'utf-16' },
+  { begins: /^(?:\0[\t\r\n\x20-\x7e]){4}/, in: /^utf-16le/, found: 'the other byte order', hint: 'utf-16' },
+  { begins: /^(?:[\t\r\n\x20-\x7e]\0){4}/, in: /^utf-16be/, found: 'the other byte order', hint: 'utf-16' },
+  {
+    begins: /^(?:[^\0]\0){2}|^(?:\0[^\0]){2}/,
+    in: /^(?!utf-16)/,
+    found: 'a zero byte next to each letter, as in UTF-16',
+    hint: 'utf-16',
+  },
+  {
+    begins: /^[\t\r\n\x20-\x7e]{4,}$/,
+    in: /^utf-16/,
+    found: 'text in which each letter is one byte, as in UTF-8',
+    hint: 'utf-8',
+  },
+];
 
 /** Throws an AutomateError (`input`) if the first bytes are those of another encoding of Unicode than the given one. */
 function refuseOtherUnicode(begin: string, encoding: string, name: string): void {
-  const refuse = (found: string, hint: 'utf-8' | 'utf-16') => {
-    throw inputError(name, `expected ${encoding}, found ${found}`, { hint });
-  };
-  const isUtf16 = encoding.startsWith(utf16);
-  const [order] = /^(?:\xff\xfe|\xfe\xff)/.exec(begin) ?? [];
-  if (begin.startsWith('\xef\xbb\xbf')) refuse('the byte order mark of UTF-8', 'utf-8');
-  if (order !== undefined && !isUtf16) refuse('the byte order mark of UTF-16', 'utf-16');
-  if (order === '\xff\xfe' && encoding === 'utf-16be') refuse('the byte order mark of utf-16le', 'utf-16');
-  if (order === '\xfe\xff' && encoding === 'utf-16le') refuse('the byte order mark of utf-16be', 'utf-16');
-  if (otherOrder[encoding]?.test(begin)) refuse('the other byte order', 'utf-16');
-  if (order !== undefined || begin.length < 4) return;
-  const isPaired = /^(?:[^\0]\0){2}|^(?:\0[^\0]){2}/.test(begin);
-  if (!isUtf16 && isPaired) refuse('a zero byte next to each letter, as in UTF-16', 'utf-16');
-  if (isUtf16 && /^[\t\r\n\x20-\x7e]{4,}$/.test(begin)) refuse('text in which each letter is one byte, as in UTF-8', 'utf-8');
+  const other = otherUnicode.find((one) => one.in.test(encoding) && one.begins.test(begin));
+  if (other) throw inputError(name, `expected ${encoding}, found ${other.found}`, { hint: other.hint });
 }
 
 /** Throws an AutomateError (`input`) if the data is not gzip or is truncated. */

@@ -1,4 +1,5 @@
 import { parseDocument } from 'yaml';
+import { maxSigners } from '../core/auth/auth.ts';
 import { percentDecoded } from '../core/template/url.ts';
 import { credentialNames, fieldFor, replacementFor } from '../flow/secrets/secret-advice.ts';
 import { hostName, type LiteralSecret, literalSecrets, type SecretCarrier } from '../flow/secrets/secrets.ts';
@@ -55,9 +56,6 @@ export function withoutSecrets(written: WrittenNode, known = new KnownSecrets())
 function keyOf({ carrier }: LiteralSecret): string {
   return JSON.stringify([carrier.in, carrier.name, carrier.value]);
 }
-
-/** Maximum number of credentials in one request. */
-export const maxSigners = 4;
 
 class Cleaning {
   readonly #names: ReturnType<typeof credentialNames>;

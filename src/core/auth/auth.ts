@@ -22,7 +22,8 @@ export type Auth = z.output<(typeof authTypes)[number]['options']> | Login;
 const none = z.strictObject({ type: z.literal('none') });
 const error = 'expected none, or a mapping such as { type: bearer, credential: NAME }';
 
-const maxSigners = 4;
+/** Maximum number of credentials in one request. */
+export const maxSigners = 4;
 
 type OneWay = z.ZodType<Auth> & z.core.$ZodTypeDiscriminable;
 

@@ -1,6 +1,7 @@
+import { maxSigners } from '../../core/auth/auth.ts';
 import { freeName } from '../../core/text/suggest.ts';
 import { listOf, partOf, textIn } from '../json-parts.ts';
-import { type CredentialToStore, hostWord, maxSigners, secretPlace, type TranslatedAuth } from '../starter-secrets.ts';
+import { type CredentialToStore, hostWord, secretPlace, type TranslatedAuth } from '../starter-secrets.ts';
 import type { WrittenAuth } from '../written-node.ts';
 import type { OpenApi, OpenApiObject } from './document.ts';
 

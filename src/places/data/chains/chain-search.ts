@@ -4,11 +4,11 @@ import { companyWords, coreWords, isCommon, townParts, wordsBeforeBranch } from 
 import { isStatementLike, statementNames } from './statement-line.ts';
 
 /** `cleaned` means that store numbers, company suffixes such as `Ltd`, accents and punctuation were left out. */
-export type Method = 'exact' | 'cleaned' | 'start' | 'fuzzy';
+export type MatchMethod = 'exact' | 'cleaned' | 'start' | 'fuzzy';
 
 export interface ChainHit {
   readonly name: ChainName;
-  readonly method: Method;
+  readonly method: MatchMethod;
   readonly score: number;
 }
 
@@ -132,7 +132,7 @@ function addWhole(names: ChainNames, written: string, { words, core }: Words, hi
   // "Carrefour S.A." means Carrefour, not "CarrefourSA".
   const isForm = core.length < words.length && names.named(key).length > 0;
   const isCut = core.length < words.length && isAnyones(names, key);
-  const add = (name: ChainName, method: Method, score: number, from: readonly string[]) => {
+  const add = (name: ChainName, method: MatchMethod, score: number, from: readonly string[]) => {
     const isDoubtful = (isCut || (from.length === 1 && names.isKind(key))) && !hits.isSupported(name.chain);
     const most = isDoubtful ? maxScores.doubtful : name.rank === 2 ? maxScores.other : 1;
     hits.add({ name, method, score: Math.min(most, score) });

@@ -1,6 +1,6 @@
 import { type ChainQuery, doubtText, type LookupDocument, maxCandidates } from '../../lookup.ts';
 import { ChainNames, world } from './chain-names.ts';
-import { type ChainHit, type Method, type Query, searchChains } from './chain-search.ts';
+import { type ChainHit, type MatchMethod, type Query, searchChains } from './chain-search.ts';
 import type { ChainRow } from './company-words.ts';
 
 const minCandidateScore = 0.5;
@@ -17,7 +17,7 @@ export interface ChainCandidate {
   /** ISO 3166-1 alpha-2 codes of the chain's countries. For a worldwide chain, the only code is 001. */
   readonly countries: readonly string[];
   readonly score: number;
-  readonly method: Method;
+  readonly method: MatchMethod;
 }
 
 export async function loadChains(folder: string): Promise<(query: ChainQuery) => LookupDocument> {
