@@ -106,16 +106,16 @@ describe('an expression that takes too long to evaluate', () => {
   const nested = 'items.all(a, items.all(b, items.all(c, items.all(d, a + b + c + d >= 0))))';
 
   test('fails its record after the maximum time, and works normally for the next record', () => {
-    const limit = createTimeLimit(50, 'the expression takes more than 50 ms for this record');
+    const limit = createTimeLimit(150, 'the expression takes more than 150 ms for this record');
     const clock = { ...createFakeClock(), abortIfLong: limit };
     const condition = compileCondition(nested);
     const takeLong = () => condition.evaluate(toFields({ items }), clock);
     expect(takeLong).toThrow(
-      expect.objectContaining({ kind: 'template', message: 'the expression takes more than 50 ms for this record' }),
+      expect.objectContaining({ kind: 'template', message: 'the expression takes more than 150 ms for this record' }),
     );
     expect(condition.evaluate(toFields({ items: [0, 1] }), clock)).toBe(true);
-    expect(condition.evaluate(toFields({ items: [...items.slice(0, 6), -100] }), clock)).toBe(false);
-    expect(takeLong).toThrow('50 ms');
+    expect(condition.evaluate(toFields({ items: [...items.slice(0, 3), -100] }), clock)).toBe(false);
+    expect(takeLong).toThrow('150 ms');
   });
 
   test('can be interrupted inside matches(), and matches() still works afterwards', () => {
