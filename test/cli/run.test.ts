@@ -461,14 +461,16 @@ describe('the standard streams of a run', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
-    expect(events.map(({ type }) => type)).toEqual([
+    const types = events.map(({ type }) => type);
+    // The first record may be written before or after the second call.
+    expect(types.filter((type) => type !== 'record-done')).toEqual([
       'run-started',
       'gate-paused',
       'call-retried',
       ...['call-done', 'mapped', 'call-done', 'mapped'],
-      ...['record-done', 'record-done'],
       'run-ended',
     ]);
+    expect(types.filter((type) => type === 'record-done')).toHaveLength(2);
     expect(JSON.parse(await place.read('s.json'))).toMatchObject({
       ending: 'complete',
       exit_code: 0,

@@ -34,7 +34,7 @@ test('the fields of a row with few cells are the same as those of any other row'
     for (const one of [...names, 'added', 'other', '__proto__']) {
       expect([first?.has(one), first?.get(one)]).toEqual([second?.has(one), second?.get(one)]);
     }
-    const kept = new Set([...removed, 'c3', 'c1', 'added']);
+    const kept = new Set([...removed, 'c5', 'c1', 'c3', 'added']);
     expect([...pickedFields(first ?? dense, kept)]).toEqual([...pickedFields(second ?? dense, kept)]);
     expect([...sparse]).toEqual(before);
     expect([...new Map(sparse)]).toEqual(before);

@@ -172,6 +172,15 @@ describe('records that all fail in the same way', () => {
     expect(events).toContainEqual({ type: 'stopping', ending: 'same-failure', reason });
   });
 
+  test.each([
+    ['600', 'same-failure'],
+    ['1', 'complete'],
+  ])('and are asked to wait %s s end the run only if that is longer than retry.max_wait (%s)', async (seconds, ending) => {
+    const busy = () => ({ status: 429, headers: { 'retry-after': seconds } });
+    const result = await runFlow(flow(', concurrency: 1, retry: { max: 0 }'), numberedRecords(30), { http: busy });
+    expect(result.ending).toBe(ending);
+  });
+
   test('do not end the run with --keep-going', async () => {
     const { ending, failures } = await runFlow(flow(), numberedRecords(100), { http: refused, keepGoing: true });
     expect([ending, failures.length]).toEqual(['complete', 100]);
