@@ -71,9 +71,8 @@ describe('a join', () => {
     await writeFile(place.path('owners.csv'), Buffer.from(`website,owner_name,team\n${before}acme.com,Ren\xe9,red\n`, 'latin1'));
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(exit);
-    expect(stderr).toMatch(
-      /owners\.csv: expected UTF-8, found the byte 0xE9[^]*if it has a different encoding, add to the node: encoding: latin1/,
-    );
+    expect(stderr).toContain('owners.csv: expected UTF-8, found the byte 0xE9');
+    expect(stderr).toContain('if it has a different encoding, add to the node: encoding: latin1');
     expect(stderr).not.toContain('--encoding');
   });
 
