@@ -146,8 +146,10 @@ export class SameFailureWatch {
   }
 }
 
-function isHopeless({ kind, status = 0, waitsTooLong }: Failure): boolean {
-  return waitsTooLong || kind === 'parse' || (kind === 'http' && hopelessStatuses.has(status));
+function isHopeless({ kind, status = 0, waitsTooLong, code, retryable }: Failure): boolean {
+  // Most token servers refuse a client with 400 (RFC 6749, 5.2).
+  const isNoToken = code === 'no-access-token' && !retryable;
+  return waitsTooLong || kind === 'parse' || (kind === 'http' && (isNoToken || hopelessStatuses.has(status)));
 }
 
 function isSame(one: Failure, other: Failure | undefined): boolean {

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
-import { type AutomateError, errorOf } from '../core/failure.ts';
+import { detailsOf, type InputHint } from '../core/error-code.ts';
+import { AutomateError, errorOf } from '../core/failure.ts';
 import type { JoinedFile, SharedRows } from '../core/node.ts';
 import type { Fields } from '../core/record.ts';
 import { jsonOf, textOf, type Value } from '../core/value/value.ts';
@@ -54,8 +55,31 @@ export async function readJoinedHead(reading: Reading, wanted: readonly string[]
       await source.close();
     }
   } catch (error) {
-    return { error: error as AutomateError };
+    return { error: withOwnAdvice(error) as AutomateError };
   }
+}
+
+/** The remedies for a joined file are options of its node. */
+const hints: { readonly [Hint in InputHint]?: string } = {
+  'other-encoding': 'if it has a different encoding, add to the node: encoding: latin1',
+  'not-this-encoding': 'give its encoding at the node, such as encoding: latin1',
+  'utf-8': 'leave out encoding',
+  'utf-16': 'add to the node: encoding: utf-16',
+  gzip: 'rename the file to .csv.gz or .json.gz',
+  ndjson: 'if each line is an object, rename the file to .ndjson',
+  json: 'if the file is one JSON array, rename it to .json',
+  csv: 'if it is text, rename it to .csv',
+  xlsx: 'rename the file to .xlsx',
+  'other-header': 'if the header is in another line, add to the node: header_line: 4',
+};
+
+/** An error without a code gets no advice about options of the command line, which are about the input. */
+function withOwnAdvice(error: unknown): unknown {
+  const details = error instanceof AutomateError ? detailsOf(error, 'input-unreadable') : undefined;
+  if (!details) return error;
+  const { hint, records } = details;
+  const advice = records === undefined ? hint && hints[hint] : `add to the node: records: ${records}`;
+  return new AutomateError('input', `${(error as Error).message}${advice === undefined ? '' : `\n${advice}`}`);
 }
 
 function opened(reading: Reading) {
@@ -166,7 +190,7 @@ export class JoinedRows implements JoinedFile {
       return rows;
     } catch (error) {
       reader.remove();
-      throw error;
+      throw withOwnAdvice(error);
     }
   }
 

@@ -193,11 +193,13 @@ function referencesIn(part: unknown): string[] {
 }
 
 function problemText({ instancePath, keyword, params, message = '', data }: ErrorObject): { place: string; message: string } {
-  const place = placeOf(instancePath);
-  if (keyword === 'required') return { place: `${place}.${params.missingProperty}`, message: 'is missing' };
+  if (keyword === 'required') return { place: placeOf(instancePath, params.missingProperty), message: 'is missing' };
   if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties')
-    return { place: `${place}.${params.additionalProperty ?? params.unevaluatedProperty}`, message: 'is not expected' };
-  return { place, message: `${expectedText(keyword, params, message)}, found ${excerpt(JSON.stringify(data) ?? 'nothing', 60)}` };
+    return { place: placeOf(instancePath, params.additionalProperty ?? params.unevaluatedProperty), message: 'is not expected' };
+  return {
+    place: placeOf(instancePath),
+    message: `${expectedText(keyword, params, message)}, found ${excerpt(JSON.stringify(data) ?? 'nothing', 60)}`,
+  };
 }
 
 function expectedText(keyword: string, params: Record<string, unknown>, message: string): string {
@@ -208,13 +210,13 @@ function expectedText(keyword: string, params: Record<string, unknown>, message:
   return message.replace(/^must NOT /, 'expected not to ').replace(/^must /, 'expected to ');
 }
 
-/** Turns a JSON pointer (RFC 6901) into a path such as `$.orders[0].id`. */
-function placeOf(pointer: string): string {
+/** Turns a JSON pointer (RFC 6901) into a path such as `$.orders[0].id`. `member` is a member of the value there. */
+function placeOf(pointer: string, member?: string): string {
   const names = pointer
     .split('/')
     .slice(1)
     .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
-  const steps = names.map((name) => (/^\d+$/.test(name) ? Number(name) : name));
+  const steps = [...names.map((name) => (/^\d+$/.test(name) ? Number(name) : name)), ...(member === undefined ? [] : [member])];
   const path = steps.reduce<string>(pathTo, '');
   return path === '' || path.startsWith('[') ? `$${path}` : `$.${path}`;
 }

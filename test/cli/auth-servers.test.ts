@@ -15,7 +15,7 @@ describe('access tokens from oauth2-mock-server', () => {
   const retry = 'retry: { max: 0 }';
 
   /** Starts a token server with one client and an API that accepts its tokens, and writes a flow that uses them. */
-  async function scene(records: number, isAccepted: (id: string) => boolean = () => true) {
+  async function scene(records: number, isAccepted: (id: string) => boolean = () => true, refusal = 401) {
     const server = new OAuth2Server();
     const key = await server.issuer.keys.generate('RS256');
     await server.start(0, '127.0.0.1');
@@ -29,7 +29,7 @@ describe('access tokens from oauth2-mock-server', () => {
       if (request.headers.authorization === `Basic ${pair}`) issued.push((response.body as { access_token: string }).access_token);
       else {
         refused.push(request.headers.authorization);
-        Object.assign(response, { statusCode: 401, body: { error: 'invalid_client' } });
+        Object.assign(response, { statusCode: refusal, body: { error: 'invalid_client' } });
       }
     });
     const publicKey = createPublicKey({ key: server.issuer.keys.toJSON().find(({ kid }) => kid === key.kid) as never, format: 'jwk' });
@@ -72,8 +72,8 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     expect(sent.filter((index) => index === 0).length).toBeLessThanOrEqual(10 + 4);
   });
 
-  test('are requested only once if the token server refuses the client', async () => {
-    const { place, api, issued, refused, start } = await scene(20);
+  test.each([400, 401])('are requested only once if the token server refuses the client with %i', async (status) => {
+    const { place, api, issued, refused, start } = await scene(20, undefined, status);
     const { code, stderr } = await start('wr0ng-s3cr3t');
     expect({ code, refused, issued, requests: api.requests }).toEqual({
       code: 5,
@@ -84,7 +84,8 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     const errors = (await place.read('out.errors.csv')).trimEnd().split('\n').slice(1);
     expect(errors).toHaveLength(20);
     for (const line of errors)
-      expect(line).toMatch(/no access token from http:\/\/127\.0\.0\.1:\d+: the server answered 401: .*invalid_client/);
+      expect(line).toMatch(/no access token from http:\/\/127\.0\.0\.1:\d+: the server answered \d+: .*invalid_client/);
+    expect(stderr).toContain('automate credentials set c');
     expect(stderr + (await readAllFiles(place))).not.toMatch(/wr0ng|bWU6d3Iwbmct/);
   });
 });

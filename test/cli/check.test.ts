@@ -31,6 +31,19 @@ describe('a check', () => {
     expect(stderr).toContain('\n  check-1: no e-mail address 2, age is not between 0 and 120 2\n');
   });
 
+  test('names a missing or unexpected column as a path, also if the path needs quotes', async () => {
+    const schema = { required: ['First Name'], properties: { id: true, 'a.b': { minLength: 3 } }, additionalProperties: false };
+    const files = {
+      'flow.yaml': flowOf('\n    schema: s.json\n'),
+      's.json': JSON.stringify(schema),
+      'rows.csv': 'id,a.b,Last Name\n1,x,y\n',
+    };
+    const { stderr } = await (await workplace(files)).automate(run);
+    expect(stderr).toContain('$["First Name"]: is missing');
+    expect(stderr).toContain('$["Last Name"]: is not expected');
+    expect(stderr).toContain('$["a.b"]: expected not to have fewer than 3 characters');
+  });
+
   test('only counts with action: warn', async () => {
     const place = await workplace({ 'flow.yaml': flowOf(`${rules}    action: warn\n`), 'rows.csv': contacts });
     const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);

@@ -659,6 +659,13 @@ describe('the list in an answer that an OpenAPI file describes', () => {
       { type: 'cursor', path: 'nextPageToken', param: 'pageToken' },
     ],
     [
+      '/rest/api/3/search/jql',
+      { isLast: { type: 'boolean' }, nextPageToken: text, issues: list },
+      { parameters: names('nextPageToken', 'maxResults') },
+      'issues',
+      { type: 'cursor', path: 'nextPageToken', param: 'nextPageToken' },
+    ],
+    [
       '/conversations.members',
       { ok: { type: 'boolean' }, members: { type: 'array', items: text }, response_metadata: object({ next_cursor: text }) },
       { parameters: names('cursor', 'limit') },

@@ -63,6 +63,25 @@ describe('a join', () => {
     expect(await place.read('out.csv')).toContain('1,acme.com,René,red\n');
   });
 
+  test.each([
+    ['at its beginning', '', 3],
+    ['far behind', 'a.com,A,b\n'.repeat(20_000), 6],
+  ])('says which option of the node is missing if a byte %s is not UTF-8', async (_, before, exit) => {
+    const place = await workplace({ 'flow.yaml': join(usual), 'leads.csv': leads });
+    await writeFile(place.path('owners.csv'), Buffer.from(`website,owner_name,team\n${before}acme.com,Ren\xe9,red\n`, 'latin1'));
+    const { code, stderr } = await place.automate(run);
+    expect(code).toBe(exit);
+    expect(stderr).toContain('owners.csv: expected UTF-8, found the byte 0xE9');
+    expect(stderr).toContain('if it has a different encoding, add to the node: encoding: latin1');
+    expect(stderr).not.toContain('--encoding');
+  });
+
+  test('says where the list of records is in JSON', async () => {
+    const file = { 'o.json': '{"data":[{"k":1,"v":2}]}' };
+    const { code, stderr } = await joinedRun(join('file: o.json\non: { domain: k }\nmap: [v]'), file);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('add to the node: records: data')]);
+  });
+
   test('compares keys as text, and keeps the types of JSON', async () => {
     const files = {
       'in.ndjson': '{"n":1}\n{"n":"1"}\n{"n":"01"}\n{"n":null}\n{}\n',

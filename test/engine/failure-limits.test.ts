@@ -108,6 +108,18 @@ describe('a run whose first records all fail in the same way', () => {
     expect(reasonAfter(...times(20, failure))).toBe(`the first 20 records all failed at ask with ${kind} ${status}`);
   });
 
+  test('ends if a token server refuses to issue a token, whatever its status is', () => {
+    const refused = (retryable: boolean) =>
+      new Failure('http', 'no access token', {
+        status: 400,
+        retryable,
+        code: 'no-access-token',
+        details: { server: 'a', error: 'invalid_client' },
+      });
+    expect(reasonAfter(...times(20, refused(false)))).toContain('the first 20 records all failed');
+    expect(reasonAfter(...times(99, refused(true)))).toBeUndefined();
+  });
+
   test.each([
     ['a status that the record itself can cause', times(99, failureAt('ask', 'http', 404))],
     ['a status that can be temporary', times(99, failureAt('ask', 'http', 500))],

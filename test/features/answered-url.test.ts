@@ -42,6 +42,7 @@ describe('a URL that is one field from an answer of the same connection', () => 
   });
 
   test.each([
+    ['', 'found nothing'],
     ['//evil.example.com/x', 'which names a host'],
     ['///x', 'which names a host'],
     ['/\\evil.example.com', 'contains a backslash'],

@@ -362,3 +362,27 @@ test('a flow test does not read the environment variables of credentials', async
   const flow = 'nodes: [{ type: http, url: https://api.example.com/1, auth: { type: api_key, query: key, credential: crm } }]';
   expect(await problemsOf(flow, 'record: {}\nanswers: [{ request: "GET https://api.example.com/1?key=test-crm" }]')).toEqual([]);
 });
+
+describe('a 401 to an access token in a flow test', () => {
+  const token = 'type: oauth2_client_credentials, credential: c, client_id: me, token_url: "https://id.example.com/token"';
+  const refused = '{ request: GET https://api.example.com/users/17, status: 401 }';
+  const problemsWith = (auth: string, answers: string, expected: string) =>
+    problemsOf(`${users}\n    auth: { ${auth} }`, `record: { id: 17 }\nanswers: [${answers}]\n${expected}`);
+
+  test.each([token, 'type: jwt, credential: c, issuer: i'])(
+    'is followed by the same request with a new one, as in a run: %s',
+    async (auth) => {
+      expect(await problemsWith(auth, `${refused}, ${ada}`, 'rows: [{ name: Ada }]')).toEqual([]);
+    },
+  );
+
+  test('needs no second answer', async () => {
+    expect(await problemsWith(token, refused, 'fails: { class: http, status: 401 }')).toEqual([]);
+  });
+
+  test('is not repeated for a key', async () => {
+    expect(await problemsWith('type: bearer, credential: c', `${refused}, ${ada}`, 'fails: { class: http, status: 401 }')).toEqual([
+      'the answer to GET https://api.example.com/users/17 was not used: the flow sent no such request',
+    ]);
+  });
+});

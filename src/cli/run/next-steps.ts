@@ -99,7 +99,8 @@ function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] 
   const group = tally.stop?.step ?? [...tally.failures.values()].sort((one, other) => other.count - one.count)[0];
   const step = steps.find(({ id }) => id === group?.node);
   if (ending !== 'same-failure' || !group || !step) return [];
-  if (group.status === 401 || group.status === 403) {
+  // A run stops at a 400 only if it came from a token server.
+  if ([400, 401, 403].includes(group.status ?? 0)) {
     const credentials = credentialSteps(request, step);
     if (credentials.length > 0) return credentials;
   }

@@ -57,6 +57,8 @@ export function answeredTemplate(text: string, rules: UrlRules): UrlTemplate {
     origin,
     render(fields) {
       const value = textOf(fieldOf(fields, field));
+      // Rendered like another field, it would be a request to base_url itself.
+      if (value === '') throw urlFailure(`expected a path or an absolute URL in "${field}", found nothing`);
       if (value.startsWith('/')) return { ...ownPath(value, origin, field), fromData: false };
       if (!absolute.test(value)) return other.render(fields);
       const whole = URL.canParse(value) && isUpgraded(new URL(value), origin) ? value.replace(/^http:\/\/[^/?#]*/i, origin) : value;
