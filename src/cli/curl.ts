@@ -19,7 +19,7 @@ const otherOptions =
   'o:output w:write-out D:dump-header c:cookie-jar connect-timeout retry-delay retry-max-time max-redirs stderr keepalive-time';
 
 const flags =
-  'G:get basic k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
+  'G:get I:head basic k:insecure L:location s:silent S:show-error v:verbose i:include f:fail fail-with-body g:globoff N:no-buffer #:progress-bar compressed http1.1 http2 tlsv1.2 tlsv1.3 4:ipv4 6:ipv6 no-progress-meter no-keepalive path-as-is';
 
 const notes: Readonly<Record<string, string>> = {
   insecure: '-k was left out: certificates are always checked; use --cacert for your own',
@@ -54,7 +54,7 @@ export function curlRequest(text: string): RequestWithNotes {
   const query = [...texts('url-query').map(inQuery), ...(has('get') && data ? [data] : [])];
   return {
     request: {
-      method: texts('request').at(-1) ?? (has('get') || data === undefined ? 'GET' : 'POST'),
+      method: texts('request').at(-1) ?? (has('head') ? 'HEAD' : has('get') || data === undefined ? 'GET' : 'POST'),
       url: withQuery(url, query),
       ...(has('get') || !data ? { headers } : payloadOf(data, headers, has('json'))),
       ...number('timeoutSeconds', texts('max-time')),
@@ -64,9 +64,20 @@ export function curlRequest(text: string): RequestWithNotes {
   };
 }
 
-const multipart = new Set(['-F', '--form', '--form-string']);
-const multipartHint =
+const multipart =
   '-d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } } into the flow';
+const certificate = 'leave it out, and write client_cert: { cert: FILE, key: FILE } into a connection of the flow';
+
+/** What a flow has in place of options that are not read from a command. */
+const inFlows = new Map([
+  ...['-F', '--form', '--form-string'].map((option) => [option, multipart] as const),
+  ...['-E', '--cert', '--key'].map((option) => [option, certificate] as const),
+  ['--digest', 'leave it and -u out, and write auth: { type: digest, credential: NAME } into the flow'],
+  [
+    '--aws-sigv4',
+    'leave it and -u out, and write auth: { type: aws_sigv4, service: SERVICE, region: REGION, credential: NAME } into the flow',
+  ],
+]);
 
 /** Keeps the original order. Arguments that belong to no option are URLs. */
 function readArguments(text: string): Given[] {
@@ -77,12 +88,12 @@ function readArguments(text: string): Given[] {
     if (token.kind === 'option-terminator') return [];
     if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
     const { name, rawName, value } = token;
-    if (!Object.hasOwn(options, name))
+    if (!Object.hasOwn(options, name)) {
+      const way = inFlows.get(rawName);
       throw unusableRequest(
-        multipart.has(rawName)
-          ? `curl's ${rawName} is not supported: ${multipartHint}`
-          : `a flow cannot do what this option of curl does: ${rawName}`,
+        way ? `curl's ${rawName} is not supported: ${way}` : `a flow cannot do what this option of curl does: ${rawName}`,
       );
+    }
     if (options[name]?.type === 'string' && value === undefined) throw unusableRequest(`curl's ${rawName} needs a value`);
     return [{ name, value: value ?? '' }];
   });

@@ -17,7 +17,13 @@ describe('parsing a curl command line', () => {
     [`curl https://a.example --json '{"a":1}' -d '{"b":2}'`, 'expected a JSON body'],
     ["curl 'https://a.example", 'a quote in the command is not closed'],
     ['curl https://a.example -F file=x', "curl's -F is not supported"],
-    ['curl https://a.example --aws-sigv4 x', 'a flow cannot do what this option of curl does: --aws-sigv4'],
+    ['curl https://a.example --ntlm -u a:b', 'a flow cannot do what this option of curl does: --ntlm'],
+    [
+      'curl https://a.example --aws-sigv4 x',
+      "curl's --aws-sigv4 is not supported: leave it and -u out, and write auth: { type: aws_sigv4,",
+    ],
+    ['curl https://a.example --digest -u a:b', 'write auth: { type: digest, credential: NAME } into the flow'],
+    ['curl https://a.example --cert a.pem', 'write client_cert: { cert: FILE, key: FILE } into a connection of the flow'],
     ['curl https://a.example -H', "curl's -H needs a value"],
     [`curl https://a.example -d ${'['.repeat(2000)}${']'.repeat(2000)}`, 'expected a JSON body'],
     [`curl https://a.example -d '{"a":'`, 'expected a JSON body'],
@@ -29,7 +35,6 @@ describe('parsing a curl command line', () => {
     ['curl https://a.example -X DELETE -d a=b', 'a DELETE cannot have a body in a flow'],
     ['curl https://a.example -d @body.json', 'a body from a file'],
     ['curl https://a.example -X DELETE -d {}', 'a DELETE cannot have a body in a flow'],
-    ['curl https://a.example -I', 'a flow cannot do what this option of curl does: -I'],
     ['curl https://a.example -X TRACE', 'found TRACE'],
     [
       'curl https://hooks.slack.com/services/T0000000/B0000000/aBcDeFgHiJkLmNoPqRsTuVwX -d {}',
@@ -37,6 +42,10 @@ describe('parsing a curl command line', () => {
     ],
   ])('fails for "%s"', (curl, message) => {
     expect(() => starterFlow(curlRequest(curl).request)).toThrow(message);
+  });
+
+  test.each(['-I', '--head'])('asks only for the headers with %s', (option) => {
+    expect(starterFlow(curlRequest(`curl ${option} https://a.example`).request).text).toContain('method: HEAD\n');
   });
 
   test.each(['application/x-amz-json-1.0', 'application/x-amz-json-1.1', 'text/x-json; charset=utf-8'])(
