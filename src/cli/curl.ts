@@ -98,9 +98,15 @@ function signerOf(given: readonly Given[]): Signer | undefined {
   return { auth: { type: 'digest', credential: 'digest-login' }, credential: { name: 'digest-login', note }, own: /^authorization:/i };
 }
 
-const multipart = new Set(['-F', '--form', '--form-string']);
-const multipartHint =
+const multipart =
   '-d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } } into the flow';
+const certificate = 'leave it out, and write client_cert: { cert: FILE, key: FILE } into a connection of the flow';
+
+/** What a flow has in place of options that are not read from a command. */
+const inFlows = new Map([
+  ...['-F', '--form', '--form-string'].map((option) => [option, multipart] as const),
+  ...['-E', '--cert', '--key'].map((option) => [option, certificate] as const),
+]);
 
 /** Keeps the original order. Arguments that belong to no option are URLs. */
 function readArguments(text: string): Given[] {
@@ -111,12 +117,12 @@ function readArguments(text: string): Given[] {
     if (token.kind === 'option-terminator') return [];
     if (token.kind === 'positional') return [{ name: 'url', value: argument(token.value) }];
     const { name, rawName, value } = token;
-    if (!Object.hasOwn(options, name))
+    if (!Object.hasOwn(options, name)) {
+      const way = inFlows.get(rawName);
       throw unusableRequest(
-        multipart.has(rawName)
-          ? `curl's ${rawName} is not supported: ${multipartHint}`
-          : `a flow cannot do what this option of curl does: ${rawName}`,
+        way ? `curl's ${rawName} is not supported: ${way}` : `a flow cannot do what this option of curl does: ${rawName}`,
       );
+    }
     if (options[name]?.type === 'string' && value === undefined) throw unusableRequest(`curl's ${rawName} needs a value`);
     return [{ name, value: value ?? '' }];
   });

@@ -56,6 +56,8 @@ export interface ErrorDetails {
   readonly 'object-over-lines': None;
   /** A field is unknown, and the name of the table's only column contains this delimiter. */
   readonly 'other-delimiter': { readonly delimiter: string };
+  /** A field is unknown, and the table's only column has a name of several words, such as the title of a report. */
+  readonly 'title-above-header': None;
 
   // Errors about the output.
   /** The records written before the error are finished. */

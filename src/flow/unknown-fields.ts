@@ -42,7 +42,13 @@ function unknownProblem(found: UnknownField, { source, names }: Pick<FlowFields,
     `${who} has a field "${use.field}" here${nameAdvice(use, names) ?? adviceFor(found, delimiter)}${test}`,
     source,
   );
-  return delimiter === undefined ? problem : { ...problem, code: 'other-delimiter', details: { delimiter } };
+  if (delimiter !== undefined) return { ...problem, code: 'other-delimiter', details: { delimiter } };
+  return isTitle(found) ? { ...problem, code: 'title-above-header', details: {} } : problem;
+}
+
+/** True if the first row of the table has one cell of several words. A JSON input has no header. */
+function isTitle({ use: { field }, known: [name = '', ...others], who }: UnknownField): boolean {
+  return who === undefined && others.length === 0 && /\S\s+\S/.test(name) && nearest(field, [name]) === undefined;
 }
 
 /** Finds fields in `serial_by` that no record with these fields can have. */

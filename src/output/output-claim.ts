@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import type { OutputRole } from '../core/error-code.ts';
-import { AutomateError } from '../core/failure.ts';
+import { AutomateError, errorOf } from '../core/failure.ts';
 import type { RunOptions } from '../core/run-options.ts';
 import type { OutputSpace } from '../files/folder.ts';
 import { type Lock, takeLock } from '../files/lock.ts';
@@ -143,12 +143,22 @@ function takeLocks(paths: Readonly<Record<'out' | 'errors' | 'gone', string | un
     for (const lock of locks) lock.release();
   };
   try {
-    for (const of of ['out', 'errors', 'gone'] as const) if (paths[of] !== undefined) locks.push(takeLock(paths[of], of));
+    for (const of of ['out', 'errors', 'gone'] as const) if (paths[of] !== undefined) locks.push(lockOf(paths[of], of));
   } catch (error) {
     release();
     throw error;
   }
   return release;
+}
+
+/** An errors file beside stdout is in the present folder, where a user has not asked for a file. */
+function lockOf(path: string, of: 'out' | 'errors' | 'gone'): Lock {
+  try {
+    return takeLock(path, of);
+  } catch (error) {
+    if (of !== 'errors' || !(error instanceof AutomateError) || error.kind !== 'output') throw error;
+    throw errorOf('output', { message: error.message, code: 'place-refused', details: { of } }, error);
+  }
 }
 
 function claimPlaces(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {

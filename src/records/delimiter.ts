@@ -13,8 +13,8 @@ const lookedRows = 10;
 /** The first line of files that are made for Excel. A letter or digit there is a name of a column and its content. */
 const separatorLine = /^\ufeff*"?sep=([^\w"\r\n])"?(?:\r\n|\r|\n)/i;
 
-/** The beginning of the text can still become a `separatorLine`. */
-const openLine = /^\ufeff*"?(?:s(?:e(?:p(?:=(?:[^\w"\r\n]"?\r?)?)?)?)?)?$/i;
+/** The beginning of the text can still become a `separatorLine`. A byte order mark of which bytes are missing reads as U+FFFD. */
+const openLine = /^\ufeff*(?:\ufffd|"?(?:s(?:e(?:p(?:=(?:[^\w"\r\n]"?\r?)?)?)?)?)?)$/i;
 
 export interface ToldDelimiter {
   readonly delimiter: string;

@@ -154,11 +154,22 @@ function characterLength(first: number): number {
 /** UTF-16 whose byte order follows from the text. */
 const utf16 = 'utf-16';
 
+/** Names of Windows and Python that the standard lacks. */
+const otherLabels: ReadonlyMap<string, string> = new Map([
+  ['cp932', 'shift_jis'],
+  ['cp936', 'gbk'],
+  ['cp949', 'euc-kr'],
+  ['cp950', 'big5'],
+  ['cp65001', 'utf-8'],
+  ['utf-8-sig', 'utf-8'],
+  ['latin-1', 'latin1'],
+]);
+
 /** The standard name for a label (encoding.spec.whatwg.org, 4.2). Throws an AutomateError (`usage`) if it is unknown. */
 export function encodingOf(label: string): string {
   if (/^\s*utf-?16\s*$/i.test(label)) return utf16;
   try {
-    return new TextDecoder(label).encoding;
+    return new TextDecoder(otherLabels.get(label.trim().toLowerCase()) ?? label).encoding;
   } catch (error) {
     const expected = 'expected an encoding such as utf-8, latin1, windows-1252, utf-16 or shift_jis';
     throw invalidOption('encoding', `${expected}, found "${label}"`, error);

@@ -18,6 +18,7 @@ describe('parsing a curl command line', () => {
     ["curl 'https://a.example", 'a quote in the command is not closed'],
     ['curl https://a.example -F file=x', "curl's -F is not supported"],
     ['curl https://a.example --ntlm -u a:b', 'a flow cannot do what this option of curl does: --ntlm'],
+    ['curl https://a.example --cert a.pem', 'write client_cert: { cert: FILE, key: FILE } into a connection of the flow'],
     ['curl https://a.example -H', "curl's -H needs a value"],
     [`curl https://a.example -d ${'['.repeat(2000)}${']'.repeat(2000)}`, 'expected a JSON body'],
     [`curl https://a.example -d '{"a":'`, 'expected a JSON body'],
@@ -36,6 +37,10 @@ describe('parsing a curl command line', () => {
     ],
   ])('fails for "%s"', (curl, message) => {
     expect(() => starterFlow(curlRequest(curl).request)).toThrow(message);
+  });
+
+  test.each(['-I', '--head'])('asks only for the headers with %s', (option) => {
+    expect(starterFlow(curlRequest(`curl ${option} https://a.example`).request).text).toContain('method: HEAD\n');
   });
 
   test.each(['application/x-amz-json-1.0', 'application/x-amz-json-1.1', 'text/x-json; charset=utf-8'])(

@@ -650,6 +650,7 @@ describe('the list in an answer that an OpenAPI file describes', () => {
   test.each<[path: string, answer: object, more: object, list: string, paginate: object | undefined]>([
     ['/customers', { customers: list }, { parameters: names('page', 'per_page') }, 'customers', { type: 'page', param: 'page' }],
     ['/orders', { total: whole, orders: list }, { parameters: names('offset', 'limit') }, 'orders', offsetOf100('offset', 'orders')],
+    ['/orders', { orders: list }, { parameters: names('$skip', '$top') }, 'orders', offsetOf100('$skip', 'orders')],
     ['/orders', { orders: list }, { headers: link }, 'orders', { type: 'link_header' }],
     [
       '/drive/v3/files',

@@ -41,6 +41,14 @@ describe("an output file in automate's home folder", () => {
   );
 });
 
+test('an errors file that cannot be written is refused with the option for another one, before a run to stdout', async () => {
+  const place = await placeForRun();
+  const { code, stdout, stderr } = await place.automate([...run, '--errors', 'missing/errors.csv']);
+  const message =
+    'automate: missing/errors.csv cannot be written: the folder missing does not exist\n  choose another file with --errors\n';
+  expect([code, stdout, stderr]).toEqual([74, '', message]);
+});
+
 describe('a path that the run already uses for one of its own files', () => {
   test.each([
     ['--errors', 'out.csv.automate-run', 'the journal of the output'],

@@ -152,6 +152,10 @@ test('test-request can put all paths of a response into one map', () => {
   for (const body of answers) expect(() => compileMapping(withPaths({}, allPaths(structureOf(body).rows)), 'keep')).not.toThrow();
 });
 
+test('test-request --write gives no field an empty name, which a flow cannot have', () => {
+  expect(withPaths({}, ['[""]', 'a[""]', 'b[""].c'])).toEqual({ value: '[""]', a: 'a[""]', c: 'b[""].c' });
+});
+
 test('test-request --write chooses the same field names as the dashboard', () => {
   const paths = [
     'a.b',

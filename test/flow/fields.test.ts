@@ -42,11 +42,11 @@ describe('the check of a flow against the header of its input', () => {
   });
 
   test.each([
-    ['id,x y', ''],
+    ['id,x y', '\nif the header is in another line, or there is none: --header-line 4, or --no-header'],
     ['id;max', `\nif ";" separates the cells: --delimiter ';'`],
     ['id|max', `\nif "|" separates the cells: --delimiter '|'`],
     ['id\tmax', '\nif tabs separate the cells: --delimiter tab'],
-    ['order\nnumber', ''],
+    ['order\nnumber', '\nif the header is in another line, or there is none: --header-line 4, or --no-header'],
     [' number', ''],
     ['number ', ''],
   ])('quotes a column name that could be misread: %j', (name, advice) => {

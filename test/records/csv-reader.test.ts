@@ -24,6 +24,11 @@ test.each([
   for (const chunkSize of [1, 2, 3, 100]) expect(await csv(text, { chunkSize })).toEqual([{ id: '1', name: 'Ada' }]);
 });
 
+test('a first line such as sep=; is skipped, however its bytes arrive and whatever the delimiter option is', async () => {
+  for (const chunkSize of [1, 2, 3, 100])
+    expect(await csv('\ufeffsep=;\nid;name\n1;Ada\n', { chunkSize, delimiter: ';' })).toEqual([{ id: '1', name: 'Ada' }]);
+});
+
 test.each([
   ['a line break', '"a\nb"', 'a\nb'],
   ['CRLF', '"a\r\nb"', 'a\r\nb'],

@@ -20,6 +20,8 @@ test.each([
   ['windows-1252', [0x80, 0xe9], '€é'],
   ['iso-8859-15', [0xa4], '€'],
   ['shift_jis', [0x8a, 0xbf], '漢'],
+  ['CP932', [0x8a, 0xbf], '漢'],
+  ['utf-8-sig', [0xc3, 0xa9], 'é'],
   ['utf8', [0xc3, 0xa9], 'é'],
 ])('bytes in the encoding %s are decoded', async (encoding, bytes, value) => {
   const content = Buffer.concat([Buffer.from('a\n'), Buffer.from(bytes)]);

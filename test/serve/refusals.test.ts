@@ -253,6 +253,10 @@ describe('an error message that the server sends to a client', () => {
       'x has one column\nif ";" separates the cells: delimiter=;',
       { message: 'x has one column', code: 'other-delimiter', details: { delimiter: ';' } },
     ],
+    [
+      'no x\nif the header is in another line, or there is none: header_line=4 or no_header=true in the query',
+      { message: 'no x', code: 'title-above-header', details: {} },
+    ],
     ['body: no JSON\nif each line is an object, send it as application/x-ndjson', inputError('body', 'no JSON', { hint: 'ndjson' })],
     [
       "body: no UTF-8\ngive the body's encoding: charset=latin1 in Content-Type",

@@ -119,6 +119,6 @@ export function pathTo(path: string, name: string | number): string {
 /** Suggests the name of a field for a path. */
 export function lastName(path: string): string {
   const { root, legs } = compilePath(path);
-  const name = legs.flat().findLast((step) => typeof step === 'string') ?? (path.startsWith('$') ? root : 'value');
+  const name = legs.flat().findLast((step) => typeof step === 'string' && step !== '') ?? (path.startsWith('$') ? root : 'value');
   return String(name).replace(/^\$/, '');
 }

@@ -32,8 +32,8 @@ const parameterNames = {
   cursor:
     /^(?:cursor|after|after_?id|page_?token|pagination_?token|next_?(?:page_?)?(?:token|cursor)|continuation_?token|starting_?after|start_?cursor|marker|page\[(?:cursor|after)\])$/i,
   page: /^(?:p|page|page_?no|page_?num(?:ber)?|page\[number\])$/i,
-  offset: /^(?:offset|skip|start|start_?at|page\[offset\])$/i,
-  size: /^(?:limit|take|rows|top|count|size|per_?page|page_?size|max_?results|page\[(?:limit|size)\])$/i,
+  offset: /^(?:offset|\$?skip|start|start_?at|page\[offset\])$/i,
+  size: /^(?:limit|take|rows|\$?top|count|size|per_?page|page_?size|max_?results|page\[(?:limit|size)\])$/i,
 };
 
 const memberNames = {
