@@ -76,7 +76,7 @@ export async function claimOutput(flow: ClaimingFlow, options: RunOptions, plan:
   if (!retry) refuseNoInput(options);
   const out = plan.isStreamed ? undefined : realFile(plan.out);
   const errors = errorsFileOf(plan);
-  const release = takeLocks({ out, errors, gone: plan.gone && realFile(plan.gone.out) });
+  const release = namingOption(options, () => takeLocks({ out, errors, gone: plan.gone && realFile(plan.gone.out) }));
   try {
     if (errors !== undefined) await refuseOthers(errors, out);
     return { ...(await claimPlaces(flow, options, plan, retry)), release };
@@ -136,6 +136,16 @@ function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | un
   throw new AutomateError('usage', `${all} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
 }
 
+/** Beside stdout, the errors file is in the present folder, where a user has not asked for a file. */
+function namingOption({ out = '-', errors }: RunOptions, take: () => () => void): () => void {
+  try {
+    return take();
+  } catch (error) {
+    if (out !== '-' || errors !== undefined || !(error instanceof AutomateError) || error.kind !== 'output') throw error;
+    throw errorOf('output', { message: error.message, code: 'place-refused', details: { of: 'errors' } }, error);
+  }
+}
+
 /** If another run holds a lock, takes none and throws. Returns a function that releases all. */
 function takeLocks(paths: Readonly<Record<'out' | 'errors' | 'gone', string | undefined>>): () => void {
   const locks: Lock[] = [];
@@ -143,22 +153,12 @@ function takeLocks(paths: Readonly<Record<'out' | 'errors' | 'gone', string | un
     for (const lock of locks) lock.release();
   };
   try {
-    for (const of of ['out', 'errors', 'gone'] as const) if (paths[of] !== undefined) locks.push(lockOf(paths[of], of));
+    for (const of of ['out', 'errors', 'gone'] as const) if (paths[of] !== undefined) locks.push(takeLock(paths[of], of));
   } catch (error) {
     release();
     throw error;
   }
   return release;
-}
-
-/** An errors file beside stdout is in the present folder, where a user has not asked for a file. */
-function lockOf(path: string, of: 'out' | 'errors' | 'gone'): Lock {
-  try {
-    return takeLock(path, of);
-  } catch (error) {
-    if (of !== 'errors' || !(error instanceof AutomateError) || error.kind !== 'output') throw error;
-    throw errorOf('output', { message: error.message, code: 'place-refused', details: { of } }, error);
-  }
 }
 
 function claimPlaces(flow: ClaimingFlow, options: RunOptions, plan: OutputPlan, retry?: RetryClaim): Promise<Omit<Claim, 'release'>> {

@@ -41,11 +41,14 @@ describe("an output file in automate's home folder", () => {
   );
 });
 
-test('an errors file that cannot be written is refused with the option for another one, before a run to stdout', async () => {
-  const place = await placeForRun();
-  const { code, stdout, stderr } = await place.automate([...run, '--errors', 'missing/errors.csv']);
-  const message =
-    'automate: missing/errors.csv cannot be written: the folder missing does not exist\n  choose another file with --errors\n';
+test('an errors file beside stdout that cannot be written is refused with the option for another one', async () => {
+  // The name of its lock is longer than file systems allow.
+  const name = 'f'.repeat(235);
+  const place = await workplace({ [`${name}.yaml`]: flow, 'rows.csv': 'id\n1\n' });
+  const { code, stdout, stderr } = await place.automate(['run', `${name}.yaml`, '--in', 'rows.csv']);
+  const message = expect.stringMatching(
+    /f\.errors\.csv cannot be written: ENAMETOOLONG: name too long\n {2}choose another file with --errors\n$/,
+  );
   expect([code, stdout, stderr]).toEqual([74, '', message]);
 });
 
