@@ -114,7 +114,7 @@ export const serve: CommandCode = {
       name: 'login',
       help: 'print a new link to log in to the page of your running server',
       examples: ['automate serve login'],
-      run: async ({ terminal }) => {
+      run: async ({ terminal }): Promise<undefined> => {
         await terminal.print((await import('../serve/store/links.ts')).loginLink());
       },
     }),
