@@ -178,23 +178,24 @@ interface Signing {
 
 /** Undefined if requests are not signed. */
 function signingOf(request: SessionRequest, tokens: readonly string[], tools: ClientTools): Signing | undefined | Promise<Signing> {
-  const { auth, origin, session } = request;
-  if (!auth && !session) return undefined;
-  const known = auth && !session && tools.signings.get(auth);
-  if (known && known.origin === origin) return known;
+  const { auth = [], origin, session } = request;
+  if (auth.length === 0 && !session) return undefined;
+  const isLasting = !session && tokens.length === 0;
+  const known = isLasting ? tools.signings.get(auth) : undefined;
+  if (known?.origin === origin) return known;
   const left = [...tokens];
-  const keys = (auth ?? []).filter((one) => !isSession(one));
+  const keys = auth.filter((one) => !isSession(one));
   const fixed = keys.filter((one) => !signsRequests(one));
   const signs = fixed.map((one) => signature(one, hasToken(one) ? (left.shift() as string) : secretFor(one, origin, tools)));
-  const all = session && auth?.some(isSession) ? [session.signature(origin), ...signs] : signs;
+  const all = session && auth.some(isSession) ? [session.signature(origin), ...signs] : signs;
   const sign = all.length > 0 ? combined(all) : undefined;
   const cookies = session?.signers ?? [];
   if (fixed.length === keys.length) {
     const signing = { fixed: sign, signers: cookies, parameters: sign?.parameters, origin };
-    if (auth && !session && tokens.length === 0) tools.signings.set(auth, signing);
+    if (isLasting) tools.signings.set(auth, signing);
     return signing;
   }
-  const { parameters } = shownSignature(auth ?? []);
+  const { parameters } = shownSignature(auth);
   const signers = keys.filter(signsRequests).map((one) => signerOf(one, origin, tools));
   return Promise.all(signers).then((made) => ({ fixed: sign, signers: [...cookies, ...made], parameters }));
 }
