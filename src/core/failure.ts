@@ -184,3 +184,19 @@ export class LimitReached extends Error implements CodedMessage {
     this.details = facts?.details;
   }
 }
+
+/** Thrown if the server refused the credential. `isSent` is true if the refused request was that of the record, not a login before it. */
+export class CredentialRefused extends LimitReached {
+  readonly #isSent: boolean;
+
+  constructor(message: string, isSent: boolean, facts?: ErrorFacts) {
+    super(message, 'refused-credential', facts);
+    this.#isSent = isSent;
+  }
+
+  /** For a step of `first` with `on_error: keep`, after which another source is asked. */
+  asFailure(): Failure {
+    const { message, code, details } = this;
+    return new Failure('http', message, { status: 401, sent: this.#isSent, code, details } as FailureFacts);
+  }
+}

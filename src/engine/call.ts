@@ -1,7 +1,7 @@
 import type { StartedAttempt } from '../core/answer/facts.ts';
 import type { Call, LastAnswer, LocalCall } from '../core/call.ts';
 import type { FailureReport } from '../core/event.ts';
-import { Failure, LimitReached, Unfinished } from '../core/failure.ts';
+import { CredentialRefused, Failure, LimitReached, Unfinished } from '../core/failure.ts';
 import type { KeptQuestion, Ports } from '../core/ports.ts';
 import { AnswerWatch, isVain, type StepWatch, UnreachableWatch } from './failure-limits.ts';
 import type { RunGates, WaitingCall } from './gates.ts';
@@ -148,7 +148,7 @@ export class Calls {
           // Until its answer is written, the request counts as in flight.
           if (running.question) await answers?.written();
         } catch (error) {
-          const failure = this.#failureOf(error);
+          const failure = this.#failureOf(error, caller);
           const times = { sentAtMs: attempt.startedMs, atMs: clock.now() };
           failed = this.#fail(call, running, failure, { attempts, ...times });
           if (isOverload(failure)) slots.refused(times);
@@ -243,8 +243,9 @@ export class Calls {
    * Throws an error that is not a Failure. At a limit, ends the run, because every further attempt would end in the same way: calls in
    * flight are completed, and this one is Unfinished.
    */
-  #failureOf(error: unknown): Failure {
+  #failureOf(error: unknown, { use, continues }: CallOwner): Failure {
     if (error instanceof Failure) return error;
+    if (error instanceof CredentialRefused && use && continues) return error.asFailure();
     if (!(error instanceof LimitReached)) throw error;
     const { phase, ending, message, code, details } = error;
     this.#phase.advance(phase, { ending, message, code, details });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Failure, LimitReached } from '../../src/core/failure.ts';
+import { CredentialRefused, Failure, LimitReached } from '../../src/core/failure.ts';
 import type { FakeAnswer } from '../helpers/fake-answer.ts';
 import { flowProblems } from '../helpers/flow-problems.ts';
 import { type FlowOptions, runFlow } from '../helpers/run-flow.ts';
@@ -260,6 +260,24 @@ describe('a step that can only fail', () => {
       );
     expect(result.failures).toEqual([]);
     expect(hosts(result.requests).filter((host) => host === 'hunter').length).toBeLessThan(20);
+  });
+
+  test('does not end the run with on_error: keep if the server refuses the login, but does if a secret cannot be used', async () => {
+    const keeping = [apollo.replace('map:', 'on_error: keep, map:'), hunter];
+    const run = (error: Error) =>
+      runFlow(
+        flowOf({ steps: keeping }),
+        many,
+        answering({
+          apollo: () => {
+            throw error;
+          },
+          hunter: byHunter('h@x'),
+        }),
+      );
+    const { ending, rows } = await run(new CredentialRefused('the login was refused', false));
+    expect([ending, rows.length, rows[0]?.source]).toEqual(['complete', 200, 'hunter']);
+    expect((await run(new LimitReached('the secret is not a key', 'refused-credential'))).ending).toBe('refused-credential');
   });
 
   test.each([

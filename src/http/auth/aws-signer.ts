@@ -7,13 +7,13 @@ import {
   bodyBytes,
   bodyHash,
   type RequestSigner,
-  refusedCredential,
   type SignedRequest,
   type SignerSecret,
   type SignerTools,
   sentHeaders,
   timedSigner,
   unusableSecret,
+  uselessCredential,
 } from './request-signers.ts';
 
 type AwsSigv4 = Extract<Auth, { type: 'aws_sigv4' }>;
@@ -65,7 +65,7 @@ function refuseExpired({ expiresMs }: AwsCredentials, credential: string, nowMs:
   if (expiresMs === undefined || expiresMs > nowMs) return;
   const at = new Date(expiresMs).toISOString().replace('.000', '');
   const advice = 'store new ones, or let a command print them: aws configure export-credentials';
-  throw refusedCredential(credential, `the AWS credentials in "${credential}" expired at ${at}\n${advice}`);
+  throw uselessCredential(credential, `the AWS credentials in "${credential}" expired at ${at}\n${advice}`);
 }
 
 /** Throws LimitReached if neither the flow nor the host says for which service and region to sign: the host can depend on the record. */

@@ -66,7 +66,7 @@ class DigestSigner implements RequestSigner {
     }
     if (answer.status !== 401 || isStale(answer)) return answer;
     const { credential, origin } = this.#secret;
-    throw refusedCredential(credential, `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`);
+    throw refusedCredential(credential, `the server ${origin} refuses the user name and password in "${credential}" (401, Digest)`, true);
   }
 
   /** Other requests wait for the challenge in the answer. */

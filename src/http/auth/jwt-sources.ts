@@ -69,5 +69,6 @@ function throwRefusal(error: unknown, credential: string): never {
   throw refusedCredential(
     credential,
     `${error.message}\ncheck the credential "${credential}", and issuer, subject, audience and scopes in auth`,
+    false,
   );
 }

@@ -2,7 +2,7 @@ import { type BinaryToTextEncoding, createHash } from 'node:crypto';
 import { type Auth, signedFrom } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
 import { durationText } from '../../core/duration.ts';
-import { LimitReached } from '../../core/failure.ts';
+import { CredentialRefused, LimitReached } from '../../core/failure.ts';
 import { withQuery } from '../../core/template/url.ts';
 import type { WireRequest } from '../exchange.ts';
 import type { FormUpload } from '../transfers/form-upload.ts';
@@ -99,14 +99,20 @@ export async function bodyHash(request: SignedRequest, algorithm: string, encodi
   return hash.digest(encoding);
 }
 
-/** No other request could succeed with the credential. */
-export function refusedCredential(credential: string, message: string): LimitReached {
-  return new LimitReached(message, 'refused-credential', { code: 'credential', details: { credential, remedy: 'renew' } });
+const toRenew = (credential: string) => ({ code: 'credential', details: { credential, remedy: 'renew' } }) as const;
+
+/** No other request could succeed with the credential. `isSent` is false if a login was refused, before the request was sent. */
+export function refusedCredential(credential: string, message: string, isSent: boolean): CredentialRefused {
+  return new CredentialRefused(message, isSent, toRenew(credential));
 }
 
 /** The secret cannot be used to sign. Nothing has been sent. */
+export function uselessCredential(credential: string, message: string): LimitReached {
+  return new LimitReached(message, 'refused-credential', toRenew(credential));
+}
+
 export function unusableSecret(credential: string, problem: string): LimitReached {
-  return refusedCredential(credential, `the credential "${credential}" ${problem}`);
+  return uselessCredential(credential, `the credential "${credential}" ${problem}`);
 }
 
 /** Servers accept signatures and assertions of clocks that differ by five minutes or more. */

@@ -8,7 +8,7 @@ import type { Signature } from '../../core/auth/auth-type.ts';
 import { type SentValue, sentText, sessionSignature } from '../../core/auth/session.ts';
 import { type LoginPlan, planSession, type SessionPlan, type Taken } from '../../core/auth/session-plan.ts';
 import type { AnswerCondition } from '../../core/condition/condition.ts';
-import { Failure, LimitReached } from '../../core/failure.ts';
+import { CredentialRefused, Failure, LimitReached } from '../../core/failure.ts';
 import type { ReportProblem } from '../../core/node.ts';
 import type { HttpRequest, HttpResponse } from '../../core/ports.ts';
 import { isObject, jsonOf, objectOf, orUndefined, textOf, type Value } from '../../core/value/value.ts';
@@ -285,7 +285,7 @@ class OpenSession {
 
   #refusal(message: string): LimitReached {
     const { credential } = this.#auth;
-    return credential === '' ? new LimitReached(message, 'refused-credential') : refusedCredential(credential, message);
+    return credential === '' ? new CredentialRefused(message, false) : refusedCredential(credential, message, false);
   }
 }
 

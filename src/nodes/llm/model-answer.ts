@@ -1,6 +1,6 @@
 import { answerMessage, excerpt, readBody } from '../../core/answer/response.ts';
 import { hasStatus } from '../../core/call.ts';
-import { Failure, LimitReached } from '../../core/failure.ts';
+import { CredentialRefused, Failure, LimitReached } from '../../core/failure.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { jsonOf, type Value } from '../../core/value/value.ts';
 import { readIfPossible } from '../http/answer-reader.ts';
@@ -111,7 +111,7 @@ function refusalOf(parts: AnswerParts, response: HttpResponse): Error {
   const reason = textAt(body, 'error', 'message');
   const message = reason === undefined ? answerMessage(response) : `the server answered ${status}: ${excerpt(reason)}`;
   const hopelessness = hopelessnessOf(provider, status, body ?? null);
-  if (hopelessness === 'refused-key') return new LimitReached(`the server refuses ${key}; ${message}`, 'refused-credential');
+  if (hopelessness === 'refused-key') return new CredentialRefused(`the server refuses ${key}; ${message}`, true);
   if (hopelessness === 'day-quota') return new LimitReached(`the day's quota of the account is used up; ${message}`);
   if (hopelessness === 'no-money') return new LimitReached(`the account has no money left; ${message}`);
   const advice = provider.advice?.(status, body ?? null, parts);

@@ -1,6 +1,6 @@
 import { textStart } from '../../core/answer/charset.ts';
 import { excerpt, readBody } from '../../core/answer/response.ts';
-import { Failure, LimitReached } from '../../core/failure.ts';
+import { CredentialRefused, Failure } from '../../core/failure.ts';
 import type { BuildContext } from '../../core/node.ts';
 import type { HttpResponse } from '../../core/ports.ts';
 import { referencedFields, textTemplate } from '../../core/template/template.ts';
@@ -92,7 +92,7 @@ function checkAcsAnswer(response: HttpResponse, options: CensusOptions): void {
     const key = name === undefined ? `of the connection "${options.connection}"` : `"${name}"`;
     const reason = page === undefined ? '' : ` (${page.replace('_', ' ').toLowerCase()})`;
     const facts = name === undefined ? undefined : ({ code: 'credential', details: { credential: name } } as const);
-    throw new LimitReached(`the server refuses the key ${key}${reason}; a key is free: ${signUp}`, 'refused-credential', facts);
+    throw new CredentialRefused(`the server refuses the key ${key}${reason}; a key is free: ${signUp}`, true, facts);
   }
   if (status === 204) return;
   refuseUnsuccessful(response);
