@@ -77,7 +77,7 @@ async function use<Result>(path: string, act: (database: AnswersDatabase) => Res
 
 function noneOf(out: string): never {
   const why = statOf(out)
-    ? `${out} has no kept answers: its runs had no --keep-answers`
+    ? `${out} has no kept answers: its runs had no --keep-answers, or their answers were deleted`
     : `${out}: there is no such file${similarFile(out)}`;
   throw usageError(why);
 }

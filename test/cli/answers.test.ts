@@ -346,7 +346,10 @@ describe('automate answers', () => {
     expect((await automate(['answers', 'clear', 'out.csv', '--older', '1h'])).stderr).toBe('0 kept answers are deleted\n');
     expect((await automate(['answers', 'clear', 'out.csv'])).stderr).toBe('3 kept answers are deleted\n');
     const none = await automate(['answers', 'out.csv']);
-    expect([none.code, none.stderr]).toEqual([2, 'automate: out.csv has no kept answers: its runs had no --keep-answers\n']);
+    expect([none.code, none.stderr]).toEqual([
+      2,
+      'automate: out.csv has no kept answers: its runs had no --keep-answers, or their answers were deleted\n',
+    ]);
     asked();
     await automate(again);
     expect(asked()).toHaveLength(3);

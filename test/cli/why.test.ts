@@ -123,7 +123,10 @@ both   both
       ['why', 'out.csv', '--record', '2'],
       'automate: the last run of out.csv has used no kept answer for record 2: it has no such record, or its row was taken over from an older output, or nothing was sent for it, or its requests failed, or were sent without --keep-answers, or their answers contain a secret\n',
     ],
-    [['why', 'rows.csv', '--record', '1'], 'automate: rows.csv has no kept answers: its runs had no --keep-answers\n'],
+    [
+      ['why', 'rows.csv', '--record', '1'],
+      'automate: rows.csv has no kept answers: its runs had no --keep-answers, or their answers were deleted\n',
+    ],
     [['why', 'ot.csv', '--record', '1'], expect.stringContaining('ot.csv: there is no such file')],
     [['why', 'out.csv', '--record', '0'], expect.stringContaining('expected a whole number')],
   ])('%j is refused', async (args, message) => {
