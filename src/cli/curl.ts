@@ -81,16 +81,18 @@ interface Signer {
   readonly own: RegExp;
 }
 
-/** The user name and password of these options are signed with, not sent. `--aws-sigv4` takes `aws:amz:REGION:SERVICE`, or less of it. */
+/** Both options sign requests with the login, and do not send it. `--aws-sigv4` takes `aws:amz:REGION:SERVICE` or the beginning of it. */
 function signerOf(given: readonly Given[]): Signer | undefined {
   const aws = given.find(({ name }) => name === 'aws-sigv4');
   if (aws) {
     const [, , region, service] = aws.value.split(':');
-    const note = 'not written: the key of --aws-sigv4; store ACCESS_KEY_ID:SECRET_ACCESS_KEY as the credential aws';
+    const own = /^x-amz-security-token:/i;
+    const isTemporary = given.some(({ name, value }) => name === 'header' && own.test(value));
+    const key = `ACCESS_KEY_ID:SECRET_ACCESS_KEY${isTemporary ? ':SESSION_TOKEN' : ''}`;
     return {
       auth: { type: 'aws_sigv4', ...(service && { service }), ...(region && { region }), credential: 'aws' },
-      credential: { name: 'aws', note },
-      own: /^x-amz-security-token:/i,
+      credential: { name: 'aws', note: `not written: the key of --aws-sigv4; store ${key} as the credential aws` },
+      own,
     };
   }
   if (!given.some(({ name }) => name === 'digest')) return undefined;
@@ -102,7 +104,7 @@ const multipart =
   '-d or --data-urlencode sends a form without files; for one with files write form: { name: { file: PATH } } into the flow';
 const certificate = 'leave it out, and write client_cert: { cert: FILE, key: FILE } into a connection of the flow';
 
-/** What a flow has in place of options that are not read from a command. */
+/** Advice for options that are not read from a command. */
 const inFlows = new Map([
   ...['-F', '--form', '--form-string'].map((option) => [option, multipart] as const),
   ...['-E', '--cert', '--key'].map((option) => [option, certificate] as const),

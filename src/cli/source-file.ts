@@ -8,7 +8,7 @@ import { type KnownSecrets, pathWithFields } from '../starter/known-secrets.ts';
 
 const maxBytes = 100_000_000;
 
-/** `smaller` is advice. Throws an AutomateError (`input`) if the file cannot be read, has more than 100 MB or is not JSON. */
+/** Throws an AutomateError (`input`) if the file cannot be read, has more than 100 MB (with the advice `smaller`) or is not JSON. */
 export async function readJsonFile(file: string, kind: string, smaller: string): Promise<unknown> {
   const fail = (message: string) => new AutomateError('input', message);
   const text = await readText().catch((error: NodeJS.ErrnoException) => {

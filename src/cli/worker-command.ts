@@ -104,7 +104,6 @@ export async function statusCommand(options: GivenQueue & { readonly json?: bool
     const status = await queue.redis.insist(() => queueStatus(queue, terminal.warn));
     if (options.json) await printJson(status as unknown as JsonObject, terminal);
     else await terminal.print(statusText(status));
-    return;
   } finally {
     await queue.close();
   }

@@ -211,7 +211,7 @@ function addSpent(database: Database.Database, { month, accounts, key = '' }: Ho
 }
 
 export interface Month {
-  /** Year and month, for example 2026-11. */
+  /** Year and month in UTC, for example 2026-11. */
   readonly name: string;
   readonly endMs: number;
 }

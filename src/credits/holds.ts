@@ -98,7 +98,6 @@ export function sentLogPath(home: string, run: string): string {
 /** Credits are logged before the requests that cost them, so that another run can settle them if the process is killed. */
 export class SentLog {
   readonly #path: string;
-
   readonly #file: number;
   readonly #buffer = Buffer.alloc(entryBytes * maxBuffered);
   #bufferedBytes = 0;
@@ -107,7 +106,6 @@ export class SentLog {
   /** Creates the credit log of a run, in place of any earlier one. Throws an AutomateError (`output`) if the file cannot be written. */
   constructor(path: string) {
     this.#path = path;
-
     this.#file = namingErrors(path, 'written', () => {
       const folder = dirname(path);
       if (isLink(folder)) throw new Error(`${folder} is a symbolic link\nremove it, or move the home folder with AUTOMATE_HOME`);

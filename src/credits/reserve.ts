@@ -19,7 +19,6 @@ interface ReserveOptions extends Home {
 export class Reserve {
   readonly #book: Book;
   readonly #options: ReserveOptions;
-
   readonly #owner = ownerText();
   /** For each account, the spent credits that are not in the credit book yet. */
   readonly #unwritten: number[];
@@ -39,7 +38,6 @@ export class Reserve {
   constructor(book: Book, options: ReserveOptions) {
     this.#book = book;
     this.#options = options;
-
     this.#unwritten = options.accounts.map(() => 0);
     this.#total = options.before;
   }

@@ -25,7 +25,7 @@ export class Gates {
   readonly #permitsOf: ((gate: string) => Permits) | undefined;
   readonly #gates = new Map<string, Gate>();
   readonly #slots = new Map<string, Slots>();
-  /** The gate of the last call. Most calls have the same one, and to put its key together takes 1 % of a run's CPU time. */
+  /** The gate of the last call. Most calls have the same gate, and building its key takes 1 % of a run's CPU time. */
   #last: { readonly origin: string; readonly credential: string | undefined; readonly gate: Gate } | undefined;
 
   /** `permitsOf` is set if several processes share a gate. */

@@ -75,7 +75,7 @@ export function createAuthentication(tools: HttpTools): RequestAuth {
 /** The tools of a client, and what it shares with others. */
 type ClientTools = HttpTools &
   RequestAuth & {
-    /** The last signature made from the secrets alone: it is the same for all requests of a node to one origin. */
+    /** For each node's auth, its last signature that depends only on secrets. It is the same for all requests to one origin. */
     readonly signings: WeakMap<readonly Auth[], Signing & { readonly origin: string }>;
   };
 
@@ -258,8 +258,8 @@ function withSecretFor({ credential }: Pick<Auth, 'credential'>, origin: string 
 async function sendAndFollow(request: HttpRequest, leftMs: number, tokens: readonly string[], tools: ClientTools): Promise<HttpResponse> {
   const deadlineMs = tools.now() + leftMs;
   const sign = await signingOf(request, tokens, tools);
-  // Meanwhile, the other records that continue in this turn of the event loop have reserved their credits. A single write then covers all of
-  // them, which saves 5 % of a run's CPU time.
+  // During the `await`, the other records that continue in this turn of the event loop reserve their credits. A single write then covers
+  // all of them, which saves 5 % of a run's CPU time.
   tools.flush?.();
   const save = request.save && (await tools.files.claim(request.save));
   try {

@@ -15,13 +15,10 @@ interface SavedCounts {
 /** Minimum wait in ms after a public server has responded with 429 and Retry-After. */
 const minPauseMs = 30_000;
 
-/** The User-Agent header for public servers. Their rules require that clients identify themselves. */
-interface PublicUserAgent {
-  readonly userAgent: string;
-}
-
 /** The settings for requests to public servers. Such a server accepts only a limited number of requests per day. */
-export interface DailyLimits extends PublicUserAgent {
+export interface DailyLimits {
+  /** The User-Agent header. The rules of public servers require that clients identify themselves. */
+  readonly userAgent: string;
   /** The folder of automate's own files. It contains the file with this machine's counts. */
   home(): string;
   wallNow(): number;

@@ -136,7 +136,7 @@ function refuseSharedStdout(paths: { readonly [Role in OutputRole]?: string | un
   throw new AutomateError('usage', `${all} write to stdout; only one of them can`, { code: 'shared-stdout', details: { of } });
 }
 
-/** Beside stdout, the errors file is in the present folder, where a user has not asked for a file. */
+/** If the output is stdout, the errors file is in the working folder, although the user has not named a file there. */
 function namingOption({ out = '-', errors }: RunOptions, take: () => () => void): () => void {
   try {
     return take();

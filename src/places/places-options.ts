@@ -135,7 +135,7 @@ export function countryTemplate(
   };
 }
 
-/** For a lookup that prefers a country, but also finds results elsewhere. `unknown` is a text that is no country. */
+/** For a lookup that prefers a country, but also finds results elsewhere. `unknown` returns a text that is not a country. */
 export function preferredCountry(text = '', context: BuildContext) {
   if (referencedFields(text).length === 0 && text.trim() !== '' && countryNamed(text) === undefined)
     context.problem(['country'], noCountry(text));

@@ -246,7 +246,7 @@ function wrongCellCount(cells: readonly string[], header: TableHeader, line: num
   return new Unreadable(`line ${line}: expected ${counted(names.length, 'cell')}, found ${found}${advice}`);
 }
 
-/** A title above the header is a header with a single name. Spreadsheets write delimiters after it, so only its words tell it. */
+/** A title above the header looks like a header with a single name of several words. Spreadsheets write delimiters after it. */
 function adviceFor({ length }: readonly string[], { names, width }: TableHeader): string {
   if (names.length === 1 && (width === 1 || /\S\s+\S/.test(names[0] ?? ''))) return ': is the header in another line?';
   return length <= width ? ': give the column a name in the header, or clear the cell' : '';

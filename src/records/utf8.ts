@@ -40,10 +40,10 @@ export async function* checkedUtf8(chunks: AsyncIterable<Buffer>, name: string, 
   }
 }
 
-/** HTML, also without the beginning of a page, as web programs export tables for Excel. */
+/** HTML, even if it is only the table that a web program exports for Excel. */
 const htmlStart = /^(?:\xef\xbb\xbf)?\s*(?:<!--[\s\S]*?-->\s*)*<(?:!doctype\s+html|(?:html|head|body|table)[\s>])/i;
 
-/** XML, with its declaration or two elements. A single name in angle brackets can be that of a column. */
+/** XML, with its declaration or two elements. A single name in angle brackets can be the name of a column. */
 const xmlStart = /^(?:\xef\xbb\xbf)?\s*(?:<\?xml\s|<[a-z][\w.:-]*(?:\s[^<>]*)?>\s*<)/i;
 
 /** Throws an AutomateError (`input`) for text that a download put in place of the file. `begin` has a character for each byte. */

@@ -49,7 +49,6 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
 export class Idempotency {
   readonly #database: ServerDatabase;
   readonly #wallNow: () => number;
-
   readonly #underWay = new Set<string>();
   /** Requests that were forgotten, although they could not be deleted from the database. They count as never received. */
   readonly #forgotten = new Set<string>();
@@ -59,7 +58,6 @@ export class Idempotency {
   constructor(database: ServerDatabase, wallNow: () => number) {
     this.#database = database;
     this.#wallNow = wallNow;
-
     this.#answerBytes = sumOf(database.read((found) => found.prepare(`select ${bodyBytes} from idempotency`).all()));
   }
 

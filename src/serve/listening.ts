@@ -49,13 +49,11 @@ export function clientAddress(options: ListeningOptions, port: number): string {
 /** Checks the Host header to prevent DNS rebinding, in which a web page gets access to a local server. */
 export class Hosts {
   readonly #isTls: boolean;
-
   readonly #allowed: readonly string[];
   #port = 0;
 
   constructor(allowed: readonly string[], isTls: boolean) {
     this.#isTls = isTls;
-
     this.#allowed = allowed.map((name) => name.toLowerCase());
   }
 

@@ -31,7 +31,6 @@ const lookMs = 1000;
 
 export class ServedTools {
   readonly #server: Server;
-
   readonly #tools: FlowTools<ToolCaller>;
   /** The code for MCP, which the first request loads. */
   #http: Promise<ToolsOverHttp<ToolCaller>> | undefined;
@@ -40,7 +39,6 @@ export class ServedTools {
 
   constructor(server: Server) {
     this.#server = server;
-
     this.#tools = new FlowTools<ToolCaller>({
       flows: server.flows,
       sees: ({ caller }, { id }) => caller.sees(id),

@@ -16,7 +16,6 @@ interface SessionProofs {
 /** Only hashes of the secret values are kept, and only in memory, so a restart ends all sessions. All times are monotonic. */
 export class Sessions {
   readonly #now: () => number;
-
   /** Keyed by the hash of the session cookie. */
   readonly #sessions = new Map<string, { readonly pageToken: string; readonly endsMs: number; idleUntilMs: number }>();
 

@@ -22,7 +22,7 @@ export interface Referring {
   readonly columns: Readonly<Record<string, string>> | undefined;
 }
 
-/** Also in headers and body. A number in the body stays a number: for a field with its digits, it becomes `{ cel: int(field) }`. */
+/** Replaces values of the first record, even in headers and body. A number in the body stays a number, as in `{ cel: int(field) }`. */
 export function withReferences(written: WrittenNode, example: Example | undefined): Referring {
   const columns = example?.columns ?? [];
   const references = [...referableNames(columns)].map(([column, name]) => ({ column, name, value: example?.fields?.get(column) }));

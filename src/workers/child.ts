@@ -66,7 +66,6 @@ class ChildWorker {
 
 class ChildRun {
   readonly #link: RunLink;
-
   /** Resolves when this process has reported the results of all records to the parent. */
   readonly ended: Promise<void>;
   /** Calls that arrived before the run was prepared. They are made once it is prepared. */
@@ -75,7 +74,6 @@ class ChildRun {
 
   constructor(manifest: Manifest, link: RunLink, parts: Pick<WorkerRunParts, 'clock' | 'gates'>) {
     this.#link = link;
-
     this.ended = this.#pass(manifest, parts);
   }
 

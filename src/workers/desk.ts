@@ -43,7 +43,6 @@ type DeskReport = Exclude<WorkerReport, { kind: 'closing' | 'error' }>;
 /** The part of a coordinator that answers the workers' questions and processes their reports. Each worker is identified by a number. */
 export class RunDesk {
   readonly #parts: DeskParts;
-
   /** Credits that lost workers had reserved and might have spent. They count as spent. */
   maybeSpent = 0;
   readonly #holdings = new Map<number, Holding>();

@@ -63,7 +63,6 @@ interface JoinedRunOptions {
 export class JoinedRun {
   readonly #queue: OpenQueue;
   readonly #options: JoinedRunOptions;
-
   readonly gen: string;
   isReady = false;
   #problem: RunProblem | undefined;
@@ -99,7 +98,6 @@ export class JoinedRun {
   constructor(queue: OpenQueue, worker: string, options: JoinedRunOptions) {
     this.#queue = queue;
     this.#options = options;
-
     this.gen = options.gen;
     const keys = queue.keys.run(options.id);
     this.#keys = keys;

@@ -76,7 +76,6 @@ interface SharedGate {
 /** Several processes share gates. Each start is one interval after the previous one, and is reserved for only one process. @internal */
 export class SharedStarts {
   readonly #clock: Pick<Clock, 'now'>;
-
   readonly #gates = new Map<string, SharedGate>();
 
   constructor(clock: Pick<Clock, 'now'>) {

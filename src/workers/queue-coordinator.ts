@@ -70,7 +70,6 @@ class WorkerWatch {
   readonly #run: OpenRun;
   readonly #queue: OpenQueue;
   readonly #follower: WorkerFollower;
-
   #sinceMs: number | undefined;
   #saidMs = 0;
 

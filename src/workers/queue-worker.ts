@@ -31,7 +31,6 @@ interface QueueWorkerOptions {
 export class QueueWorker {
   readonly #queue: OpenQueue;
   readonly #options: QueueWorkerOptions;
-
   readonly id = `${hostname()}-${process.pid}-${randomBytes(2).toString('hex')}`;
   /** True if all unfinished records were handed back to the queue. */
   readonly ended: Promise<boolean>;
@@ -60,7 +59,6 @@ export class QueueWorker {
   constructor(queue: OpenQueue, options: QueueWorkerOptions) {
     this.#queue = queue;
     this.#options = options;
-
     this.#gates = new Gates(this.#clock, (gate) => queue.gates.permitsOf(gate));
     this.#silences = new Silences(queue.now);
     this.#shownMs = queue.now();

@@ -17,7 +17,6 @@ export class WorkerLedger implements PaidLedger {
   readonly #link: RunLink;
   readonly #prices: ReadonlyMap<string, Price>;
   readonly #clock: Clock;
-
   /** For each node, the number of calls for which the worker has unused credits. */
   readonly #unused = new Map<string, number>();
   readonly #asking = new Map<string, Promise<void>>();
@@ -33,7 +32,6 @@ export class WorkerLedger implements PaidLedger {
     this.#link = link;
     this.#prices = prices;
     this.#clock = clock;
-
     this.#left = isLimited ? 0 : Number.POSITIVE_INFINITY;
   }
 
@@ -118,7 +116,6 @@ export class WorkerLedger implements PaidLedger {
 class WorkerSpending implements Spending {
   readonly #link: RunLink;
   readonly #node: string;
-
   readonly prompts = new PromptTokens();
   total = 0;
 

@@ -36,7 +36,6 @@ export class WorkerOutput implements Output {
   readonly #writer: RecordWriter;
   readonly #redactor: Redactor;
   readonly #options: WorkerOutputOptions;
-
   waiting = 0;
   readonly #text: RecordText;
   readonly #alike: SameFailureWatch | undefined;
@@ -52,7 +51,6 @@ export class WorkerOutput implements Output {
     this.#writer = writer;
     this.#redactor = redactor;
     this.#options = options;
-
     this.#text = new RecordText(writer, true, redactor, options.names);
     const { failedAlike } = options;
     this.#alike =

@@ -77,7 +77,6 @@ export async function prepareRun(manifest: Manifest, { warn, needOf }: Preparing
 /** One worker's part of a run. Sends records through the nodes, and reports their results to the run. */
 export class WorkerRun {
   readonly #parts: WorkerRunParts;
-
   /** Resolves when the results of all started records have been reported, and everything is closed. */
   readonly ended: Promise<void>;
   readonly #input = new WorkerInput();
@@ -91,7 +90,6 @@ export class WorkerRun {
 
   constructor(prepared: PreparedRun, parts: WorkerRunParts) {
     this.#parts = parts;
-
     this.ended = this.#pass(prepared);
   }
 

@@ -12,10 +12,9 @@ import type { Children } from './processes/children.ts';
 /** Opens the workers of one run, in child processes or over a queue. Loads the code for them only if the run's options ask for workers. */
 export class WorkersOfRun implements WorkerOpener {
   readonly #shared: { readonly queue?: OpenQueue; readonly children?: Children };
-
   #queue: OpenQueue | undefined;
 
-  /** A run opens its own queue or child processes for those that are undefined. */
+  /** If `shared` lacks the queue or the child processes, the run opens its own. */
   constructor(shared: { readonly queue?: OpenQueue; readonly children?: Children } = {}) {
     this.#shared = shared;
   }

@@ -85,6 +85,8 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     expect(errors).toHaveLength(20);
     for (const line of errors)
       expect(line).toMatch(/no access token from http:\/\/127\.0\.0\.1:\d+: the server answered \d+: .*invalid_client/);
+    const why = status === 400 ? 'token server issued no token; see which credential' : 'server refused the credential; see which one';
+    expect(stderr).toContain(`the ${why} is used:\n    automate credentials show c\n`);
     expect(stderr).toContain('automate credentials set c');
     expect(stderr + (await readAllFiles(place))).not.toMatch(/wr0ng|bWU6d3Iwbmct/);
   });

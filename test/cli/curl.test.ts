@@ -94,6 +94,14 @@ describe('parsing a curl command line', () => {
   ])('produces a flow that sends what curl sends: %s', (options, written) => {
     expect(starterFlow(curlRequest(`curl https://a.example ${options}`).request).text).toContain(written);
   });
+
+  test.each([
+    ['', 'ACCESS_KEY_ID:SECRET_ACCESS_KEY as'],
+    ["-H 'X-Amz-Security-Token: t0k3n'", 'ACCESS_KEY_ID:SECRET_ACCESS_KEY:SESSION_TOKEN as'],
+  ])('says which key of --aws-sigv4 to store, with a session token only if there is one: %s', (header, key) => {
+    const [credential] = curlRequest(`curl https://a.example --aws-sigv4 aws:amz -u AKIA:key ${header}`).credentials;
+    expect(credential?.note).toBe(`not written: the key of --aws-sigv4; store ${key} the credential aws`);
+  });
 });
 
 const token = 'tok_5f8Kq20vZ1x9LmB7';

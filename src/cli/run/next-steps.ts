@@ -101,20 +101,23 @@ function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] 
   if (ending !== 'same-failure' || !group || !step) return [];
   // A run stops at a 400 only if it came from a token server.
   if ([400, 401, 403].includes(group.status ?? 0)) {
-    const credentials = credentialSteps(request, step);
+    const credentials = credentialSteps(request, step, group);
     if (credentials.length > 0) return credentials;
   }
   const why = `check ${whatToCheck(group)} of ${step.id}; try one request with`;
   return [{ why, command: previewCommand(request, step.id, 'firstRecords' in group ? group.firstRecords[0] : undefined) }];
 }
 
-function credentialSteps({ options: { env } }: WrittenRun, { node }: Step): NextStep[] {
+/** The reason can also be the scopes, for example. */
+const noToken = 'the token server issued no token; see which credential is used';
+
+function credentialSteps({ options: { env } }: WrittenRun, { node }: Step, { status }: Pick<FailureGroup, 'status'>): NextStep[] {
   const names = [...new Set(node.action?.credentials.map(({ field }) => field))];
   return names.flatMap((name) => {
     const lineFor = (act: string) =>
       ['automate', 'credentials', act, name, ...(env === undefined ? [] : ['--env', env])].map(shellWord).join(' ');
     return [
-      { why: 'the server refused the credential; see which one is used', command: lineFor('show') },
+      { why: status === 400 ? noToken : 'the server refused the credential; see which one is used', command: lineFor('show') },
       { why: 'if it is wrong or too old, store it again', command: lineFor('set') },
     ];
   });

@@ -45,7 +45,6 @@ export class Notices {
   readonly #conditions: GivenRunOptions['notifyIf'];
   readonly #transport: Transport;
   readonly #terminal: Terminal;
-
   #isSent = false;
 
   private constructor(receivers: readonly Receiver[], conditions: GivenRunOptions['notifyIf'], transport: Transport, terminal: Terminal) {

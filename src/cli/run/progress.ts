@@ -43,13 +43,11 @@ const settledMs = { rate: 1000, left: 3000 };
 /** Returns the text of the progress line, such as `200/500 (40 %) · 12/s · 25 s left · 8 failed`. @internal */
 export class ProgressLine {
   readonly #facts: ProgressFacts;
-
   readonly #rate: RecentRate;
   readonly #startedMs: number;
 
   constructor(facts: ProgressFacts) {
     this.#facts = facts;
-
     this.#startedMs = facts.now();
     this.#rate = new RecentRate(this.#startedMs);
   }

@@ -125,7 +125,6 @@ async function showOne(
 class Follower {
   readonly #written: WrittenRun;
   readonly #terminal: Terminal;
-
   #progress: ProgressShow | undefined;
   #summary: ((result: RunResult) => string) | undefined;
 

@@ -23,7 +23,7 @@ interface Loops {
 /** An evaluation of at most this many steps certainly takes less than a second. */
 const shortSteps = 1_000_000;
 
-/** One evaluation of an expression. CEL passes no context to its functions, so those that need the evaluation get it as an argument. */
+/** One evaluation of an expression. Functions that need it get it as an argument, because CEL passes no context to its functions. */
 export class Evaluation {
   readonly patterns: Patterns;
   readonly #clock: EvaluationClock;

@@ -68,7 +68,7 @@ export function mismatchIn(operation: CelOperation, { source, bound, fieldOf }: 
     .map((side) => (texts.has(writtenIn(side, source)) ? undefined : kindOf(side, bound)))
     .find((found) => found !== undefined);
   if (!field || !kind || (isCalculation && !['number', 'timestamp', 'duration'].includes(kind))) return undefined;
-  // An expression that also asks for empty text is for inputs of both kinds.
+  // An expression that also tests for empty text is for inputs of both kinds.
   if (kind === 'null' && /""|''/.test(source)) return undefined;
   return {
     ...field,

@@ -66,8 +66,8 @@ export const plainFunction = 'plain__';
 export const evaluationVariable = 'evaluation__';
 
 /**
- * They get the evaluation as their last argument. The method `matches` of the CEL library has none, and is never called: it takes exponential
- * time for some patterns.
+ * Functions that get the evaluation as their last argument. The CEL library's own `matches` has no such argument, and is never called,
+ * because it takes exponential time for some patterns.
  */
 const evaluating = new Set(['now', 'matches', 'regex.extract']);
 

@@ -1,7 +1,7 @@
-/** If patterns come from fields, every record can have a different one. */
+/** The results are limited, because patterns can come from fields, and every record can then have a different one. */
 const maxKnown = 1000;
 
-/** Computes each result once. */
+/** Computes the result of a key only once, as long as there are few keys. */
 export function remembered<Key, Result>(compute: (key: Key) => Result): (key: Key) => Result {
   const known = new Map<Key, Result>();
   return (key) => {

@@ -21,7 +21,7 @@ export interface Challenge {
 
 const hashes: Readonly<Record<string, string>> = { MD5: 'md5', 'SHA-256': 'sha256', 'SHA-512-256': 'sha512-256' };
 
-/** Maximum number of nonces that one request tries. Each of its attempts but the last one has found its nonce used up. */
+/** Maximum number of attempts of a request, if the server says after each of them that only the nonce was used up. */
 const maxStale = 10;
 
 /** True if only the nonce was refused: the server knows that the password is right (RFC 7616, 3.3). */

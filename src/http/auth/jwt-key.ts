@@ -75,8 +75,10 @@ function keyOfPem(written: string, auth: JwtSettings, { credential, passphrase }
 
 /** In variables of CI systems and in forms, line breaks are often written as \n or as spaces. */
 function withLines(line: string): string {
+  // The headers of an encrypted key, such as `Proc-Type: 4,ENCRYPTED`, contain spaces that are not line breaks.
+  if (line.includes('\\n')) return line.replaceAll('\\n', '\n');
   const lines = (text: string) => text.trim().replace(/\s+/g, '\n');
-  return line.replaceAll('\\n', '\n').replace(/(-----BEGIN [^-]*-----)([^-]*)/g, (_, begin, text) => `${begin}\n${lines(text)}\n`);
+  return line.replace(/(-----BEGIN [^-]*-----)([^-]*)/g, (_, begin, text) => `${begin}\n${lines(text)}\n`);
 }
 
 function keyOfJwk(jwk: object, credential: string): KeyObject {

@@ -83,7 +83,7 @@ function widen(part: Value | undefined, box: Record<'west' | 'south' | 'east' | 
 
 const letters: Readonly<Record<string, string>> = { n: 'node', w: 'way', r: 'relation' };
 
-/** Of `osmium export --add-unique-id=type_id`: the number of an area is twice that of its way (`a20`), or of its relation plus one. */
+/** With `osmium export --add-unique-id=type_id`, an area has twice the number of its way (`a20`: way 10), or of its relation plus one. */
 function objectId(text: string): string | null {
   const [, letter = '', number = ''] = /^([nwra])(\d+)$/.exec(text) ?? [];
   if (letter === 'a') return `${Number(number) % 2 === 0 ? 'way' : 'relation'}/${Math.floor(Number(number) / 2)}`;

@@ -50,7 +50,7 @@ const defaultMap = {
 
 const fipsMap = { fips_county: 'fips.county', fips_tract: 'fips.tract', fips_block: 'fips.block' };
 
-/** Options of census-us alone. */
+/** Options that only census-us has. */
 const serverOptions = ['geographies', 'batch', 'benchmark', 'vintage'] as const;
 
 function buildGeocode(options: GeocodeOptions, context: BuildContext): Node | undefined {

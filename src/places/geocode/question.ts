@@ -106,7 +106,7 @@ export interface GeocodeProvider {
   readonly server: string;
   /** Requests per day from one machine, if volunteers run the built-in server. A flow cannot override the rules of such a server. */
   readonly perDay?: DayLimit;
-  /** The options that this provider does not support; undefined for those that only census-us has. */
+  /** The options that this provider does not support. If undefined, they are the options that only census-us has. */
   readonly lacks?: readonly (keyof GeocodeOptions)[];
   /** Default maximum number of calls in flight; undefined for the default of all nodes. */
   readonly concurrency?: number;

@@ -38,7 +38,6 @@ class Waiting {
 /** While another key waits, a key uses at most three quarters of the slots. A free slot goes to the waiting key that uses the fewest. */
 export class RequestSlots {
   readonly #options: SlotLimits;
-
   readonly #taken = new Map<string, number>();
   #waiting: Waiting[] = [];
   #count = 0;

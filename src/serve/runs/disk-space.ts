@@ -18,7 +18,6 @@ export class DiskSpace {
   readonly #max: number;
   readonly #answers: () => number;
   readonly #freed: (fits: (stored: number) => boolean) => Promise<number>;
-
   /** Size in bytes of the stored runs when it was last determined. */
   stored = 0;
   #reserved = 0;
@@ -99,7 +98,6 @@ delete runs that are no longer needed, or start the server with a larger --max-d
 export class RunSpace implements OutputSpace {
   readonly #disk: DiskSpace;
   readonly #full: () => void;
-
   readonly #used: Record<SpaceUse, number> = { output: 0, temporary: 0, unfinished: 0, saved: 0 };
   #isFull = false;
 

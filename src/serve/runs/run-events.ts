@@ -20,7 +20,6 @@ const skippedIds = 1e9;
 /** State changes, the first failures and the end are saved in a file, so that they survive a restart of the server. */
 export class RunEvents {
   readonly #path: string;
-
   /** The saved events. Undefined if they are only in the file, so that an ended run needs no memory for them. */
   #kept: RunEvent[] | undefined;
   readonly #listeners = new Set<Listener>();

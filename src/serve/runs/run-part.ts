@@ -42,7 +42,6 @@ export class RunPart {
   readonly #folder: RunFolder;
   readonly #shared: SharedParts;
   readonly #events: RunEvents;
-
   readonly #messages = createMessages();
   #run: OpenRun | undefined;
   #handle: RunHandle | undefined;

@@ -47,7 +47,6 @@ export class Runs {
   readonly #shared: SharedParts;
   readonly #limits: RunLimits;
   readonly #listener: RunListener;
-
   /** Limits the disk space for runs and everything else that is stored for clients. */
   readonly space: DiskSpace;
   readonly #runs = new Map<string, ServedRun>();
@@ -62,7 +61,6 @@ export class Runs {
     this.#shared = shared;
     this.#limits = limits;
     this.#listener = listener;
-
     this.space = new DiskSpace(
       limits.maxDisk,
       () => listener.answerBytes(),

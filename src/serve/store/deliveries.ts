@@ -29,7 +29,6 @@ const maxUnderWay = 8;
 /** Undelivered messages are stored in the database, and are sent after a restart. */
 export class Deliveries {
   readonly #tools: DeliveryTools;
-
   readonly #underWay = new Map<string, Promise<void>>();
   #isAborted = false;
 

@@ -8,7 +8,7 @@ import type { OpenApi, OpenApiObject } from './document.ts';
 /** Maximum depth of a sample value. Deeper and recursive parts are left out. */
 const maxDepth = 3;
 
-/** Without `readOnly` members of a body, `writeOnly` members of an answer, and optional members of inner objects in a body. */
+/** Leaves out `readOnly` members of a body, `writeOnly` members of an answer, and optional members of inner objects in a body. */
 export function sampleOf(
   document: OpenApi,
   written: unknown,

@@ -87,7 +87,7 @@ export class Variables {
     return text;
   }
 
-  /** `value` has the values of the variables, because a host needs one. `hasPath` is true if a slash and a path follow. */
+  /** `value` contains the values of the variables, because a host must be known. `hasPath` is true if a slash and a path follow. */
   inOrigin(text: string, hasPath: boolean): { readonly value: string; readonly reference: string } {
     for (const [, name = ''] of text.matchAll(reference)) {
       if (String(this.#written.get(name)?.value ?? '') === '' && !this.#isSecret(name)) this.#setPlaceholder(name, text);

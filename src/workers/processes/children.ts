@@ -27,7 +27,6 @@ const livelyMs = 1000;
 /** A fixed number of child processes that act as workers. Several runs can share them, each with a separate channel to every process. */
 export class Children {
   readonly #options: ChildrenOptions;
-
   readonly count: number;
   readonly #processes: Child[];
   #lastChannel = processChannel;
@@ -35,7 +34,6 @@ export class Children {
 
   constructor(options: ChildrenOptions) {
     this.#options = options;
-
     this.count = options.children;
     this.#processes = Array.from({ length: options.children }, (_, at) => this.#start(at));
   }

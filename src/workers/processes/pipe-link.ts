@@ -20,13 +20,11 @@ interface PipeListener {
 
 export class ChildPipe {
   readonly #pipe: Duplex;
-
   readonly #questions = new Map<number, (value: never) => void>();
   #lastQuestion = 0;
 
   constructor(pipe: Duplex, listener: PipeListener) {
     this.#pipe = pipe;
-
     // The limit on listeners is removed, because every flush that waits for a full pipe adds a listener for `drain`.
     pipe.setMaxListeners(0);
     onFrames(pipe, (channel, text) => {

@@ -38,7 +38,6 @@ interface PoolUnit {
 
 export class Pool implements Units {
   readonly #options: PoolOptions;
-
   /** Maximum number of child processes that worked on the run at the same time. */
   readonly most: number;
   /** Number of child processes that died before their work on the run was done. */
@@ -59,7 +58,6 @@ export class Pool implements Units {
 
   constructor(options: PoolOptions) {
     this.#options = options;
-
     this.#arrivals = new Arrivals(() => options.newText());
     this.most = options.children.count;
     for (let at = 0; at < this.most; at++) this.#start(at);

@@ -59,7 +59,6 @@ export async function openRedis(address: QueueAddress, settings: RedisSettings, 
 /** The connections reconnect automatically, and commands wait until then. */
 export class QueueRedis {
   readonly #url: string;
-
   readonly #others = new Set<Redis>();
   readonly #listeners = new Set<TroubleListener>();
   readonly #beat: NodeJS.Timeout;
@@ -73,7 +72,6 @@ export class QueueRedis {
     url: string,
   ) {
     this.#url = url;
-
     client.on('close', () => this.#note({ kind: 'away' }));
     client.on('connect', () => {
       this.#unansweredMs = performance.now();

@@ -31,7 +31,6 @@ export class RedisGates {
   readonly #redis: QueueRedis;
   readonly #seal: Pick<Seal, 'hash'>;
   readonly #now: () => number;
-
   readonly #client: Redis & GateCommands;
   readonly #prefix: string;
   readonly #process = randomUUID();
@@ -46,7 +45,6 @@ export class RedisGates {
     this.#redis = redis;
     this.#seal = seal;
     this.#now = now;
-
     this.#prefix = queuePrefix(queueName);
     redis.client.defineCommand('reserveStarts', { numberOfKeys: 1, lua: reserveScript });
     redis.client.defineCommand('releaseRate', { numberOfKeys: 1, lua: releaseScript });

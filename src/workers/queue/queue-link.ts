@@ -34,7 +34,6 @@ interface QueueLinkOptions {
 /** Messages go through Redis and arrive in the order in which they were sent. */
 export class QueueLink extends RunLink {
   readonly #options: QueueLinkOptions;
-
   /** Identifies this link. Every answer of the coordinator contains it, so nobody can have recorded the answer before. */
   readonly #nonce = randomBytes(16).toString('base64url');
   readonly #questions = new Map<number, { readonly question: QueueQuestion; resolve(value: unknown): void }>();

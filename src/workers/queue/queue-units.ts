@@ -113,7 +113,6 @@ interface EarlyResult {
 export class QueueUnits implements Units {
   readonly #parts: QueueParts;
   readonly #options: QueueRunOptions;
-
   most = 0;
   lost = 0;
   readonly #keys: RunKeys;
@@ -154,7 +153,6 @@ export class QueueUnits implements Units {
   constructor(parts: QueueParts, options: QueueRunOptions) {
     this.#parts = parts;
     this.#options = options;
-
     this.#arrivals = new Arrivals(() => options.newText());
     this.#keys = parts.keys.run(options.run);
     this.#entry = new RunEntry(parts, options);

@@ -99,7 +99,6 @@ export type BeatResult = 'ours' | 'mended' | 'lost' | 'older' | 'taken';
 /** Each heartbeat restores the whole entry in Redis. */
 export class RunEntry {
   readonly #options: RunEntryOptions;
-
   gen = newGen();
   closing: Closing | undefined;
   hasEnded = false;
@@ -121,7 +120,6 @@ export class RunEntry {
     options: RunEntryOptions,
   ) {
     this.#options = options;
-
     this.#redis = parts.redis;
     this.#queueKeys = parts.keys;
     this.#seal = parts.seal;

@@ -156,7 +156,6 @@ class UnitTaker {
   readonly #bullmq: BullMq;
   readonly #queue: UnitQueue;
   readonly #options: UnitTakerOptions & { readonly prefix: string; take(place: UnitPlace): Promise<UnitEnd> };
-
   held = 0;
   readonly #watchdog: NodeJS.Timeout;
   #worker: Worker<UnitPlace>;
@@ -174,7 +173,6 @@ class UnitTaker {
     this.#bullmq = bullmq;
     this.#queue = queue;
     this.#options = options;
-
     this.#worker = this.#open();
     this.#watchdog = setInterval(() => void this.#reopenIfDeaf(), deafMs / 3);
     this.#watchdog.unref();

@@ -112,7 +112,6 @@ const maxStepMs = 2000;
 /** Measures silence while Redis was reachable. Uses only the clock of this process. */
 export class Silences {
   readonly #now: () => number;
-
   readonly #known = new Map<string, { atUs: number; silentMs: number; seenMs: number }>();
 
   /** `now` returns monotonic ms. */

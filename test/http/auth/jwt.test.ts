@@ -91,6 +91,13 @@ describe('a request with auth of type jwt', () => {
     await expect(sent({ issuer: 'i' }, { c: text })).rejects.toThrow('is an encrypted key: store its passphrase');
   });
 
+  test.each(['pkcs1', 'pkcs8'])('accepts an encrypted key in one line, with line breaks written as \\n (%s)', async (type) => {
+    const text = pemOf(rsa.privateKey, { type, cipher: 'aes-256-cbc', passphrase: 'open sesame' });
+    const secrets = { c: text.trim().replaceAll('\n', '\\n'), p: 'open sesame' };
+    const header = await sent({ issuer: 'i', passphrase: { credential: 'p' } }, secrets);
+    await expect(jwtVerify(tokenIn(header), rsa.publicKey)).resolves.toBeDefined();
+  });
+
   test('signs with HS256 if the secret is no key, in another header and without a prefix if the flow says so', async () => {
     const header = await sent({ issuer: 'i', header: 'X-Token', prefix: '' }, { c: 'shared-secret-of-the-api-0123456789' }, 'x-token');
     const { protectedHeader } = await jwtVerify(header, Buffer.from('shared-secret-of-the-api-0123456789'));

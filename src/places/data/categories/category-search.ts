@@ -53,7 +53,7 @@ export class CategorySearch {
     this.#ids = new Map(data.categories.map(([id], index) => [id, index]));
   }
 
-  /** The best comes first. Accepts an ID such as `amenity/cafe`, also as a tag. `language`, or English, is searched first. */
+  /** The best category comes first. Accepts an ID such as `amenity/cafe`, or a tag. Searches `language` first, or English. */
   search(words: string, language?: string): CategoryHit[] {
     const exact = this.#ids.get(words.trim().replace('=', '/'));
     if (exact !== undefined) return [{ category: this.data.categories[exact] as CategoryRow, index: exact, score: 1 }];

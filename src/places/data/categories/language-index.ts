@@ -1,7 +1,7 @@
 import { foldedText, NearKeys, wordsOfFolded } from '../folded-text.ts';
 import { type CategoryWords, headOf, nameParts, Stemmer, stemsOf, withoutPlaces } from './category-stems.ts';
 
-/** First if exact, then with the same stems. `value` is of the tag; a term also is the main word of a name, or a name without `store`. */
+/** For an exact match, and for a match of the stems. `value` is the tag's. The main word of a name is a term, too. */
 const scores = { name: [1, 0.96], value: [0.99, 0.95], alias: [0.98, 0.94], term: [0.93, 0.9] } as const;
 
 /** Maximum number of categories whose names have the same main word. If there are more, the main word is not used to find a category. */

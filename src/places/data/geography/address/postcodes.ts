@@ -91,7 +91,7 @@ const regionStarts: Readonly<Record<string, Readonly<Record<string, string>>>> =
   AU: { 0: '01|03', 1: '02', 2: '02|01', 3: '07', 4: '04', 5: '05', 6: '08', 7: '06' },
 };
 
-/** For small countries in the postcodes of their neighbour, and regions whose largest towns have namesakes in the USA (GeoNames codes). */
+/** First digits in small countries with their neighbour's postcodes, and in regions whose largest towns have namesakes in the USA. */
 const starts: ReadonlyMap<string, RegExp> = new Map(
   'GU 969, LI 94, MC 980, PR 00[679], SM 4789, VA 0012, VI 008, CR.08 1, CU.02 1, EG.06 21, EG.11 11, PE.LMA 15, PE.15 15, SA.05 4[12], SA.10 1[1-9], UA.12 0[1-6], UA.17 6[5-8]'
     .split(', ')
