@@ -18,7 +18,7 @@ export function startChildren(children: number, clock: Clock, paused?: (gate: st
 }
 
 /** `shared` are the child processes that all runs of this process share, or undefined to start new ones. */
-export async function openWorkers(
+export async function openChildWorkers(
   run: OpenRun,
   count: number,
   { attempt, warn }: Pick<WorkerFollower, 'attempt' | 'warn'>,

@@ -35,10 +35,10 @@ export class WorkersOfRun implements WorkerOpener {
     }
     if (count === undefined) return undefined;
     const workers = processesOf(count);
-    const { openWorkers } = await import('./open-children.ts');
+    const { openChildWorkers } = await import('./open-children.ts');
     const isPublic = asksPublicServer(run.request.plan);
     if (isPublic && workers > 1) warn('the flow uses a public server, which accepts one request at a time, so only one worker runs');
-    return openWorkers(run, isPublic ? 1 : workers, { attempt, warn }, this.#shared.children);
+    return openChildWorkers(run, isPublic ? 1 : workers, { attempt, warn }, this.#shared.children);
   }
 
   async close(): Promise<void> {
