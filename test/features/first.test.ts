@@ -105,6 +105,21 @@ describe('a first node', () => {
     expect(searches(events)).toContainEqual(expect.objectContaining({ node: 'first-1', asked: [{ step: 'both', credits: 2 }] }));
   });
 
+  test('counts what models inside a step have cost', async () => {
+    const model = (id: string) =>
+      `{ id: ${id}, type: llm, provider: ollama, model: m, prompt: "{{id}}", output: { email: {} }, price: { input: 1000, output: 2000 } }`;
+    const both = `{ id: both, type: first, until: 'email != ""', nodes: [${model('small')}, ${model('large')}] }`;
+    const emails = ['', 'h@x'];
+    const { events } = await runFlow(flowOf({ steps: [both] }), [{ id: 1 }], {
+      http: () => ({
+        body: { message: { content: JSON.stringify({ email: emails.shift() }) }, done: true, prompt_eval_count: 100, eval_count: 50 },
+      }),
+    });
+    const asked = (node: string) => searches(events).find((event) => (event as { node?: string }).node === node);
+    expect(asked('first-1')).toMatchObject({ asked: [{ step: 'both', cost: 0.4 }] });
+    expect(asked('both')).toMatchObject({ asked: [{ cost: 0.2 }, { cost: 0.2 }] });
+  });
+
   test('starts every step from the record as it came in', async () => {
     const steps = [
       '{ id: guess, type: set, fields: { name: "guessed", company: "acme" } }',

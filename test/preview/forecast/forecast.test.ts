@@ -235,6 +235,9 @@ describe('the forecast of tokens for a language model', () => {
   test('is an estimate for prompts that contain earlier responses', async () => {
     const flow = `nodes: [{ type: http, url: "${api}/{{n}}", map: [a] }, ${llm('prompt: "{{a}}1234567"')}]`;
     expect((await forecast(flow, [{ n: 1 }, { n: 2 }])).tokens).toMatchObject({ input: 4, maxOutput: 200 });
+    const set = `{ type: set, fields: { long: "{{a}}${'x'.repeat(79)}" } }`;
+    const withSet = `nodes: [{ type: http, url: "${api}/{{n}}", map: [a] }, ${set}, ${llm('prompt: "{{long}}"')}]`;
+    expect((await forecast(withSet, [{ n: 1 }])).tokens).toMatchObject({ input: 20 });
   });
 
   test('is undefined if the flow has no language model', async () => {
