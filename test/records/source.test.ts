@@ -98,3 +98,12 @@ test('an input can be closed at any time', async () => {
   await read.close();
   await read.close();
 });
+
+test.each([undefined, 1000])(
+  'knows the fields of a line whose line break has not arrived yet, with records of at most %s bytes',
+  async (max) => {
+    const source = await openText('ndjson', '{"a":1}\n{"b":2}\n', { chunkSize: 15, maxRecordBytes: max });
+    expect(source.firstFields).toEqual(['a', 'b']);
+    await source.close();
+  },
+);
