@@ -3,18 +3,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 const folderOf = (file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(file)?.[0];
 
-/** Returns the folders of the packages whose code is in the outputs of a build. */
-export function packagesIn({ outputs }) {
-  const files = Object.values(outputs).flatMap(({ inputs }) =>
-    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
-  );
-  return files.flatMap((file) => folderOf(file) ?? []);
-}
-
-/** Writes the name, version and licence of each package. Throws for a package without a licence. */
-export function writeThirdParty(path, folders) {
+/** Writes the name, version and licence of each package that the modules `bundled` belong to. Throws for a package without a licence. */
+export function writeThirdParty(path, bundled) {
   const texts = new Map();
-  for (const folder of folders) {
+  for (const folder of new Set(bundled.flatMap((module) => folderOf(module) ?? []))) {
     const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
     const files = readdirSync(folder).filter((file) => /^(?:licen[cs]e|copying|notice)(?:[.-](?:md|txt|mit|markdown))?$/i.test(file));
     if (files.length === 0 && license === undefined) throw new Error(`${name} ${version} has no licence`);

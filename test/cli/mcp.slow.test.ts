@@ -428,7 +428,7 @@ nodes:
 test('the modules for MCP are loaded only by commands that need them', async () => {
   const place = await workplace({ 'flow.yaml': 'nodes: [{ type: set, fields: { b: "{{a}}" } }]\n', 'rows.csv': 'a\n1\n' });
   await place.automate(['connections', 'add', 'mcp', 'x', '--command', 'y', '--no-test']);
-  const ofMcp = /^mcp-|modelcontextprotocol/;
+  const ofMcp = /^mcp\.cjs|^@modelcontextprotocol/;
   for (const args of [
     ['--version'],
     ['run', 'flow.yaml', '--in', 'rows.csv'],
@@ -445,7 +445,7 @@ test('the modules for MCP are loaded only by commands that need them', async () 
     `connections: { every: { type: mcp, command: ${JSON.stringify(stdioServers.everything)} } }\nnodes: [{ type: mcp, connection: every, tool: echo, arguments: { message: "{{a}}" } }]\n`,
   );
   const files = await filesLoaded(place, ['run', 'tool.yaml', '--in', 'rows.csv']);
-  expect(files.filter((name) => ofMcp.test(name))).toEqual(expect.arrayContaining(['mcp-tools.cjs', 'modelcontextprotocol-client.cjs']));
+  expect(files.filter((name) => ofMcp.test(name))).toEqual(expect.arrayContaining(['mcp.cjs', '@modelcontextprotocol-client.cjs']));
 });
 
 /** Returns the names of the files of the program that a command loads. */

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { build } from 'rolldown';
 
 const suite = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
 const revisions = process.argv.length > 2 ? process.argv.slice(2) : ['2025-11-25', '2026-07-28'];
@@ -13,14 +13,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const folder = await mkdtemp(join(root, 'node_modules', '.conformance-'));
 try {
   const client = join(folder, 'client.mjs');
-  await build({
-    entryPoints: [join(root, 'test/conformance/client.ts')],
-    outfile: client,
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-  });
+  await build({ input: join(root, 'test/conformance/client.ts'), external: /^[^./]/, platform: 'node', output: { file: client } });
   let failed = 0;
   for (const revision of revisions) failed += await run(revision, client);
   process.exitCode = failed === 0 ? 0 : 1;

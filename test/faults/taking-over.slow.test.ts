@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { buildSync } from 'esbuild';
+import { build } from 'rolldown';
 import { beforeEach, expect, test } from 'vitest';
 import { takeLock, waitForLock } from '../../src/files/lock.ts';
 import { ownerText } from '../../src/files/owner.ts';
@@ -90,7 +90,7 @@ process.exit();
 
 async function contenders(): Promise<(how: 'release' | 'die', times: number, longestMs: number) => Promise<string>> {
   const source = fileURLToPath(new URL('../../src/files/lock.ts', import.meta.url));
-  buildSync({ entryPoints: [source], bundle: true, platform: 'node', format: 'esm', outfile: place.path('lock.mjs') });
+  await build({ input: source, platform: 'node', output: { file: place.path('lock.mjs') } });
   await place.write('contender.mjs', contender);
   return async (how, times, longestMs) => {
     const child = spawn(process.execPath, [place.path('contender.mjs'), file, how, `${times}`, `${longestMs}`], {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { transformSync } from 'esbuild';
+import { transformSync } from 'rolldown/utils';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { compileMapping } from '../../src/core/answer/mapping.ts';
@@ -21,7 +21,7 @@ const known = { ...parts, callEach, readMapped, usesWithin, lookupOptions, refus
 function exampleTypes(): NodeType[] {
   const page = readFileSync(new URL('../../src/core/node.ts', import.meta.url), 'utf8');
   const lines = [...page.matchAll(/^ \* {3}(.*)$/gm)].map(([, line]) => line);
-  const { code } = transformSync(lines.join('\n'), { loader: 'ts' });
+  const { code } = transformSync('examples.ts', lines.join('\n'));
   return new Function(...Object.keys(known), `${code}; return [greet, users];`)(...Object.values(known));
 }
 

@@ -122,8 +122,8 @@ function begin(program: Program, { args, env, stdin }: Omit<Call, 'folder'>, std
   });
 }
 
-/** Matches the files of the program itself, and of packages that use their process. */
-const ours = /^\.\/(?:packages\/(?:commander|conf|ora)|[^/]+)\.cjs$/;
+/** Matches the files of the program. */
+const ours = /^\.\/[^/]+\.cjs$/;
 
 /** The module v8 without setting flags, because these would change this process permanently. */
 const harmlessV8 = { ...v8, setFlagsFromString: () => undefined };
@@ -142,7 +142,7 @@ function load(): Program {
     const file = join(folderOfProgram, name);
     const module = { exports: {} };
     loaded.set(name, module);
-    const body = compileFunction(readFileSync(file, 'latin1'), parameters, { filename: file });
+    const body = compileFunction(readFileSync(file, 'utf8'), parameters, { filename: file });
     body(module.exports, requireBeside, module, file, folderOfProgram, own);
     return module;
   };

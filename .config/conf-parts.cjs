@@ -1,2 +1,0 @@
-// The default export of conf as a CommonJS module.
-module.exports = require('conf').default;

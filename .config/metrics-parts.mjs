@@ -1,5 +1,0 @@
-// The Prometheus metrics without the default metrics, gateway and cluster, which would require two more packages.
-export { default as Counter } from 'prom-client/lib/counter.js';
-export { default as Gauge } from 'prom-client/lib/gauge.js';
-export { default as Histogram } from 'prom-client/lib/histogram.js';
-export { default as Registry } from 'prom-client/lib/registry.js';
