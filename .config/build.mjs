@@ -62,6 +62,7 @@ const program = await build(
   { ...forNode, input: { main: 'src/cli/main.ts' } },
   {
     format: 'cjs',
+    dynamicImportInCjs: false,
     entryFileNames: '[name].cjs',
     chunkFileNames: ({ moduleIds }) => `${packageOf(moduleIds.at(-1))?.replace('/', '-') ?? '[name]'}.cjs`,
     codeSplitting: { groups: files },

@@ -1,4 +1,4 @@
-import module from 'node:module';
+import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { dataFilesOf, joinedFilesOf, type Plan, usesFiles } from '../core/plan.ts';
 import { orUndefined } from '../core/value/value.ts';
@@ -30,8 +30,8 @@ export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }:
   const home = homeIfAny(process.env);
   const programs = plan.tools.flatMap(({ connection: { server } }) => ('command' in server ? server.command : []));
   const certificates = plan.certificates.flatMap((certificate) => Object.values(certificateFiles(certificate)));
-  // Node runs the code in its compile cache.
-  const codeCache = (module as { getCompileCacheDir?: () => string | undefined }).getCompileCacheDir?.();
+  const { XDG_CACHE_HOME, LOCALAPPDATA } = process.env;
+  const caches = XDG_CACHE_HOME || LOCALAPPDATA || orUndefined(() => join(homedir(), '.cache'));
   return [
     ...reservedFiles([flow], 'the flow'),
     ...reservedFiles([testFileOf(flow)], 'the test file of the flow'),
@@ -47,7 +47,8 @@ export async function reservedPaths(plan: Plan, { flow, cacert, reserved = [] }:
     ...reservedFiles(filesIn(await wordsOfCredentials()), 'part of a command that prints a secret'),
     ...reservedFiles(variables, 'a file that automate reads'),
     ...(home === undefined ? [] : [{ path: home, kind: 'folder', what: "in automate's home folder" } as const]),
-    ...(codeCache === undefined ? [] : [{ path: codeCache, kind: 'folder', what: "in automate's cache folder" } as const]),
+    // bin/automate.js runs the code in this folder.
+    ...(caches === undefined ? [] : [{ path: join(caches, 'automate'), kind: 'folder', what: "in automate's cache folder" } as const]),
     ...reserved,
     { path: dirname(flow), kind: 'flows', what: 'a YAML file in the folder of the flow' },
   ];

@@ -101,6 +101,19 @@ describe('the flow, the files that it reads, and the home folder', () => {
     expect([code, server.requests]).toEqual([4, []]);
   });
 
+  test('cannot be replaced if they are code that the program has compiled', async () => {
+    const server = await httpServer((_, response) => response.end('evil'));
+    const place = await workplace({
+      'in.csv': table(['caches/automate/v8-1/start.cjs', 'caches/b.txt']),
+      'flow.yaml': saving(server.origin),
+    });
+    const { code } = await place.automate(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv', '--keep-going'], {
+      env: { XDG_CACHE_HOME: place.path('caches') },
+    });
+    expect([code, server.requests.length]).toEqual([4, 1]);
+    expect(await place.read('out.errors.csv')).toContain(`start.cjs"": it is in automate's cache folder`);
+  });
+
   test('cannot be used by worker processes or test requests', async () => {
     const server = await httpServer((_, response) => response.end('evil'));
     const place = await placeWith(saving(server.origin), { 'in.csv': table(reservedToSave.map(([path]) => path)) });

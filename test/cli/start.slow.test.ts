@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import module from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 
@@ -78,15 +78,46 @@ describe('the files that a command loads', () => {
   });
 });
 
-describe('the compile cache of Node.js', () => {
-  test('is stored in a cache folder that only the user can read, from Node 22 on', async () => {
+describe('compiled code', () => {
+  /** Returns the content of each file in the cache. */
+  async function storedIn(folder: string): Promise<ReadonlyMap<string, Buffer>> {
+    const files = await readdir(join(folder, 'caches', 'automate'), { recursive: true, withFileTypes: true });
+    const paths = files.filter((file) => file.isFile()).map((file) => join(file.parentPath, file.name));
+    return new Map(await Promise.all(paths.map(async (path) => [path, await readFile(path)] as const)));
+  }
+
+  test('is stored in a cache folder that only the user can read', async () => {
     const { folder, start } = await startPlace();
     expect([start(run), start(run)]).toEqual([works, works]);
-    if (!('enableCompileCache' in module)) return expect(await readdir(folder)).not.toContain('caches');
-    const stored = join(folder, 'caches', 'automate');
-    expect((await readdir(stored)).length).toBeGreaterThan(0);
-    if (process.platform !== 'win32') expect((await stat(stored)).mode & 0o777).toBe(0o700);
-    return undefined;
+    expect((await storedIn(folder)).size).toBeGreaterThan(0);
+    if (process.platform !== 'win32') expect((await stat(join(folder, 'caches', 'automate'))).mode & 0o777).toBe(0o700);
+  });
+
+  test('is used again, and stored again if it is damaged', async () => {
+    const { folder, start } = await startPlace();
+    start(run);
+    const damaged = [...(await storedIn(folder))].map(([path, code], index) => {
+      const middle = Math.floor(code.length / 2);
+      if (index % 3 === 0) code.writeUInt8(code.readUInt8(middle) ^ 1, middle);
+      return [path, index % 3 === 1 ? code.subarray(0, index) : code, index % 3 === 2] as const;
+    });
+    for (const [path, code] of damaged) await writeFile(path, code);
+    expect([start(run), start(run)]).toEqual([works, works]);
+    if ('enableCompileCache' in module) return;
+    const stored = await storedIn(folder);
+    for (const [path, code, isWhole] of damaged) expect(stored.get(path)?.equals(code), path).toBe(isWhole);
+  });
+
+  test('is not used for other code of the same length', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'automate-start-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    await cp(dirname(bin), join(folder, 'bin'), { recursive: true });
+    await mkdir(join(folder, 'dist'));
+    const options = { env: { PATH: process.env.PATH, XDG_CACHE_HOME: join(folder, 'caches') }, encoding: 'utf8' } as const;
+    for (const text of ['one', 'two']) {
+      await writeFile(join(folder, 'dist/main.cjs'), `exports.main = () => console.log('${text}');`);
+      expect(spawnSync(process.execPath, [join(folder, 'bin/automate.js')], options).stdout).toBe(`${text}\n`);
+    }
   });
 
   test('is not used if NODE_DISABLE_COMPILE_CACHE is set', async () => {
