@@ -148,6 +148,8 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(text, head, createReader(from, header), { ...from, before: start.offset }) : head;
   const columns = header?.columns.map(({ name }) => name);
+  const other = delimiterInName(text, columns);
+  if (other !== undefined) notes.push({ of: 'warning', warning: doubtfulDelimiter(text, other) });
   const names = allNames(head);
   const long = longNameError(names ?? [], input.name);
   if (long) throw long;
@@ -180,9 +182,16 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   }
 }
 
-function doubtfulDelimiter({ input, headerLine = 1 }: InputText, delimiter: string): AutomateError {
+/** For a file with the name of a TSV, whose only column seems to be a whole row of a CSV. In a CSV, delimiters are recognized earlier. */
+function delimiterInName({ format, delimiter }: InputText, columns: readonly string[] = []): string | undefined {
+  if (delimiter !== undefined || columns.length !== 1 || traitsOf(format).hasOtherDelimiters) return undefined;
+  return /[,;|]/.exec(columns[0] as string)?.[0];
+}
+
+function doubtfulDelimiter({ input, format, headerLine = 1 }: InputText, delimiter: string): AutomateError {
   const name = delimiter === '\t' ? 'a tab' : `"${delimiter}"`;
-  const message = `${input.name}:${headerLine}: commas separate the cells, although the header contains ${name}`;
+  const read = traitsOf(format).delimiter === '\t' ? 'tabs' : 'commas';
+  const message = `${input.name}:${headerLine}: ${read} separate the cells, although the header contains ${name}`;
   return new AutomateError('input', message, { code: 'other-delimiter', details: { delimiter } });
 }
 

@@ -153,6 +153,19 @@ describe('the delimiter of an input', () => {
     expect([code, stderr]).toEqual([0, expect.not.stringContaining('separate')]);
   });
 
+  test.each([',', ';', '|'])('is doubted in a .tsv file whose cells are separated by "%s"', async (delimiter) => {
+    const row = (...cells: string[]) => `${cells.join(delimiter)}\n`;
+    const place = await workplace({ 'flow.yaml': noting, 'rows.tsv': row('id', 'name') + row('1', 'Ada') });
+    const read = ['run', 'flow.yaml', '--in', 'rows.tsv'];
+    const warning = `warning: rows.tsv:1: tabs separate the cells, although the header contains "${delimiter}"\n`;
+    const advice = `  if "${delimiter}" separates the cells: --delimiter '${delimiter}'\n`;
+    expect((await place.automate(read)).stderr).toContain(warning + advice);
+    const right = await place.automate([...read, '--delimiter', delimiter, '--out-delimiter', ',']);
+    expect([right.stdout, right.stderr]).toEqual(['id,name,note\n1,Ada,x\n', expect.not.stringContaining('warning')]);
+    await place.write('rows.tsv', `name${delimiter} first\tid\nx\t1\n`);
+    expect((await place.automate(read)).stderr).not.toContain('warning');
+  });
+
   test('is recognized in gzipped stdin, in several files, and in other commands', async () => {
     const place = await workplace({ 'flow.yaml': copying, 'rows.csv': 'id;name\n1;Ada\n', 'more.csv': 'name|id\nEve|2\n' });
     const piped = await place.automate(['run', 'flow.yaml'], { stdin: gzipSync('id;name\n1;Ada\n') });

@@ -84,11 +84,14 @@ function readLine(text: string, line: number): RecordContent {
     const fault = jsonFault(text, 'the end of the line');
     const isOpen = line === 1 && fault?.offset === text.length;
     const reason = fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message;
-    return unreadableLine(text, line, reason, isOpen ? overLines[text.charAt(0)] : undefined);
+    const isOther = line === 1 && fault?.offset === 0;
+    return unreadableLine(text, line, reason, isOpen ? overLines[text.charAt(0)] : isOther ? otherFormat : undefined);
   }
 }
 
 const listOfRecords = { code: 'list-of-records', details: {} } as const;
+
+const otherFormat = { code: 'no-json-line', details: {} } as const;
 
 /** Kinds of JSON text over several lines, by its first character. */
 const overLines: Readonly<Record<string, ErrorFacts>> = {
