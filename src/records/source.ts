@@ -10,7 +10,7 @@ import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
 import { beginning, inputError, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
-import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
+import { checkedUtf8, encodingOf, gunzip, transcode, withoutCtrlZ } from './utf8.ts';
 
 export interface SourceOptions extends TableForm {
   /** `-` for stdin. */
@@ -243,7 +243,7 @@ function canSeek({ input, format, encoding }: InputText): boolean {
 function readText({ input, format, encoding }: InputText, start: number): AsyncGenerator<Buffer> {
   const bytes = input.bytes(start);
   const unzipped = format.gzip ? gunzip(bytes, input.name) : bytes;
-  return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
+  return withoutCtrlZ(encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name));
 }
 
 async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputText & Pick<TextInput, 'delimiter' | 'warn'>) {

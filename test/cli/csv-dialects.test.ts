@@ -306,3 +306,28 @@ describe('CSV with other quotes', () => {
     expect((await place.automate([...run, '--trim'])).code).not.toBe(0);
   });
 });
+
+describe('Ctrl-Z, with which programs for DOS end a text', () => {
+  test.each([
+    ['rows.csv', 'id\r\n1\r\n\x1a', 'id,note\n1,x\n'],
+    ['rows.csv', `id\r\n1${'\x1a'.repeat(20_000)}`, 'id,note\n1,x\n'],
+    ['rows.tsv', 'id\r\n1\r\n\x1a', 'id\tnote\n1\tx\n'],
+    ['rows.json', '[{"id":1}]\r\n\x1a', '[\n{"id":1,"note":"x"}\n]\n'],
+    ['rows.ndjson', '{"id":1}\r\n\x1a', '{"id":1,"note":"x"}\n'],
+  ])('is ignored at the end of a file: %s', async (name, text, out) => {
+    const place = await workplace({ 'flow.yaml': noting, [name]: text });
+    const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', name]);
+    expect([code, stdout, stderr]).toEqual([0, out, expect.not.stringContaining('Ctrl-Z')]);
+  });
+
+  test.each([[], ['--trim']])('stays in a cell before other text, and the run says so once, with %j', async (...more) => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': 'id,name\n1,a\n\x1a2,b\n3,\x1a\n\x1a' });
+    const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--quiet', ...more]);
+    expect([code, stdout]).toEqual([0, 'id,name,note\n1,a,x\n\x1a2,b,x\n3,\x1a,x\n']);
+    const said = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...more]);
+    expect(said.stderr.match(/rows\.csv:\d+: cell 1 has a Ctrl-Z \(0x1A\), .*/g)).toEqual(
+      Array(2).fill(expect.stringMatching(/^rows.csv:3: .* it stays part of the cell$/)),
+    );
+    expect(stderr).toBe('');
+  });
+});
