@@ -123,6 +123,17 @@ describe('the delimiter of an input', () => {
     expect([stdout, stderr]).toEqual([out, expect.stringContaining(said('rows.csv', separator))]);
   });
 
+  test.each([
+    ['gives more columns', 'id\tname; first\tcity\n1\tA; B\tRome\n', 'tabs'],
+    ['gives more columns, although a later row is too short', 'id\tname; first\tcity\n1\tA; B\tRome\n2\tC; D\n3\tE; F\tBonn\n', 'tabs'],
+    ['fits more rows', 'id\tname; first\n1\tA; B\n2\tEve\n3\tBob\n', 'tabs'],
+    ['gives more columns', 'id;name|first;city\n1;A|B;Rome\n', '";"'],
+    ['is the first of two that give the same', 'id;name\tfirst\n1;A\tB\n', '";"'],
+  ])('is recognized among two that fit the header and the next row if it %s: %j', async (_, rows, separator) => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
+    expect((await place.automate(run)).stderr).toContain(said('rows.csv', separator));
+  });
+
   test('is recognized without a header if cells are equal', async () => {
     const place = await workplace({ 'flow.yaml': noting, 'rows.csv': '5;5\n6;7\n' });
     expect((await place.automate([...run, '--no-header'])).stdout).toBe('column_1,column_2,note\n5,5,x\n6,7,x\n');
