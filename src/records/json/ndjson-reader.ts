@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts';
 import { escapedControls } from '../../core/text/quoted-word.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { isObject } from '../../core/value/value.ts';
-import { Unreadable } from '../errors.ts';
+import { Unreadable } from '../errors-file.ts';
 import { maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
 import { jsonFault } from './json-fault.ts';
 import { type RecordContent, recordOf, valueKind } from './json-record.ts';
