@@ -180,7 +180,7 @@ class OpenSession {
     }
     if (this.#plan.lasts && lifetimeMs === undefined) {
       const found = foundIn(answers, this.#plan.lasts, 'lasts');
-      throw new CredentialRefused(`no answer to the login has a number of seconds at "${this.#auth.lasts}" (lasts)${found}`, false);
+      throw new CredentialRefused(`no answer to the login has a number of seconds at "${this.#auth.lasts}" (lasts)\n${found}`, false);
     }
     if (lifetimeMs !== undefined) session.expiresMs = this.#tools.now() + Math.max(lifetimeMs, 1000);
     return session;
@@ -285,7 +285,8 @@ class OpenSession {
   /** A new credential is only advised if the answer reports an error: otherwise the path can be wrong, and the login a good one. */
   #nothingTaken({ body }: LoginAnswer, message: string, advice: string): LimitReached {
     const error = errorIn(body);
-    return error === '' ? new CredentialRefused(message + advice, false) : this.#refusal(message + error + advice);
+    if (error === '') return new CredentialRefused(`${message}\n${advice}`, false);
+    return this.#refusal(`${message}${error}\nif the login was good, ${advice}`);
   }
 
   #lifetimeIn(answer: LoginAnswer): number | undefined {
@@ -399,7 +400,9 @@ function withoutTokens(text: string): string {
 function errorIn(body: Value | undefined): string {
   if (typeof body === 'string') return /\s/.test(body.trim()) ? saidIn({ body }) : '';
   if (!isObject(body)) return '';
-  const members = Object.entries(body).filter(([name, value]) => /error|fault|fail|message|detail|reason/i.test(name) && value);
+  const members = Object.entries(body).filter(([name, value]) =>
+    value === false ? /^(?:ok|success)$/i.test(name) : value && /error|fault|fail|message|msg|detail|reason/i.test(name),
+  );
   return members.length === 0 ? '' : saidIn({ body: objectOf(members) });
 }
 
@@ -424,7 +427,7 @@ function correction(option: string, kind: string, names: readonly string[]): str
   const different = [...new Set(names)].filter((name) => name !== '');
   const more = different.length > maxNames ? `, and ${different.length - maxNames} more` : '';
   const list = different.length === 0 ? `no ${kind}` : `the ${kind} ${different.slice(0, maxNames).join(', ')}${more}`;
-  return `\ncorrect ${option}: the answer has ${list}`;
+  return `correct ${option}: the answer has ${list}`;
 }
 
 /** The paths of all values. Elements of a list share the path of the first one. */

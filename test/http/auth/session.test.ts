@@ -520,7 +520,9 @@ test('what a server says about a refused login is shown with its numbers, but wi
   const server = await httpServer((_request, response) => json(response, { error: { code: -32602 }, id: 'canary-token-1234' }));
   const login = '{ url: /login, take: { t: token } }';
   const { stderr } = await run(`nodes: [{ type: http, url: "${server.origin}/x", auth: { type: session, login: ${login} } }]\n`, 1);
-  expect(stderr).toContain('{"error":{"code":-32602}}\n  correct take.t: the answer has the fields error.code, id\n');
+  expect(stderr).toContain(
+    '{"error":{"code":-32602}}\n  if the login was good, correct take.t: the answer has the fields error.code, id\n',
+  );
 });
 
 test.each([
@@ -552,7 +554,7 @@ test.each([
   },
 );
 
-test.each([{ message: 'wrong password', token: 'short' }, 'wrong password'])(
+test.each([{ message: 'wrong password', token: 'short' }, { success: false, msg: 'wrong password' }, 'wrong password'])(
   'a login whose answer says %j advises a new credential',
   async (body) => {
     const server = await httpServer((_request, response) => (typeof body === 'string' ? response.end(body) : json(response, body)));
@@ -560,7 +562,7 @@ test.each([{ message: 'wrong password', token: 'short' }, 'wrong password'])(
     const { code, stderr } = await run(`nodes: [{ type: http, url: "${server.origin}/x", auth: { type: session, login: ${login} } }]\n`, 1);
     expect(code).toBe(7);
     expect(stderr).toMatch(
-      /\(take\.t\): .*\bwrong password\b.*\n {2}correct take\.t: .*\n {2}set a new one: automate credentials set wiki\n/,
+      /\(take\.t\): .*\bwrong password\b.*\n {2}if the login was good, correct take\.t: .*\n {2}set a new one: automate credentials set wiki\n/,
     );
     expect(stderr).not.toContain('short');
   },
