@@ -331,7 +331,7 @@ describe('Ctrl-Z, with which programs for DOS end a text', () => {
     expect([code, stdout, stderr]).toEqual([0, out, expect.not.stringContaining('Ctrl-Z')]);
   });
 
-  test.each([[], ['--trim']])('stays in a cell before other text, and the run says so once, with %j', async (...more) => {
+  test.each([[[]], [['--trim']]])('stays in a cell before other text, and the run says so once, with %j', async (more) => {
     const place = await workplace({ 'flow.yaml': noting, 'rows.csv': 'id,name\n1,a\n\x1a2,b\n3,\x1a\n\x1a' });
     const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--quiet', ...more]);
     expect([code, stdout]).toEqual([0, 'id,name,note\n1,a,x\n\x1a2,b,x\n3,\x1a,x\n']);
