@@ -47,6 +47,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
       : `\nor give the format to write: --out-format ${formats.join(', ')}`,
   'list-of-records': () => '\nif it is a list of records, pass --in-format json',
   'object-over-lines': () => '\nif all of the input is one object, pass --in-format json',
+  'no-json-line': () => '\nif it is a table, pass --in-format csv',
   'title-above-header': () => `\n${inputHints['other-header']}`,
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t'

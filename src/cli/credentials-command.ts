@@ -6,7 +6,7 @@ import { type CredentialStore, openCredentials } from '../credentials/credential
 import { variableWith } from '../credentials/environment.ts';
 import { hide, missingCredential } from '../credentials/flow-secrets.ts';
 import { expiryWarning, type Finding, isInBackend, type Secret } from '../credentials/secret.ts';
-import { onOneLine } from '../records/errors.ts';
+import { onOneLine } from '../records/errors-file.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { envWords, messageWithAdvice } from './advice.ts';
 import { tryCommand } from './credentials-set.ts';

@@ -11,7 +11,7 @@ import type { Checkpoint } from '../output/journal/journal.ts';
 import { isFileOrFree, type OutputPlan, planOutput } from '../output/output-plan.ts';
 import { changedJoinedFiles, changedVariables, hasChanged, type Identity, isRetry } from '../output/run-identity.ts';
 import { refuseChangedWhole } from '../output/sink.ts';
-import { truthPath } from '../output/truth.ts';
+import { truthPath } from '../output/truth-file.ts';
 import { findOutput, finishFound, unfinishedRun } from '../output/unfinished-run.ts';
 import { appendable, extensionOf, formatOfPath, usualFormat } from '../records/formats.ts';
 import { withFlowNames } from '../records/inputs.ts';

@@ -1,6 +1,7 @@
 import { usageError } from '../core/failure.ts';
 import type { FieldOrigin } from '../core/field-origins.ts';
 import { counted, formatCount } from '../core/text/number.ts';
+import { statOf } from '../files/stat.ts';
 import type { StoredAnswer } from '../http/answers/answer-block.ts';
 import { keptIn } from './answers-command.ts';
 import { momentText } from './show/keys.ts';
@@ -40,11 +41,24 @@ export async function whyCommand(
   const nodes = flow.nodes
     .filter(({ asks }) => asks)
     .map(({ id, type }): WhyNode => ({ node: id, type, requests: answers.filter(({ node }) => node === id).map(shown) }));
-  if (json) await terminal.print(indentedJson({ record, nodes, fields: flow.fields }));
-  else
-    await terminal.print(
-      [`record ${formatCount(record)} of ${out}`, ...nodes.flatMap(nodeLines), '', ...fieldLines(flow.fields)].join('\n'),
-    );
+  const changedMs = changedSince(out, flow.endedMs);
+  const changed_since = changedMs === undefined ? undefined : new Date(changedMs).toISOString();
+  if (json) await terminal.print(indentedJson({ record, changed_since, nodes, fields: flow.fields }));
+  else {
+    const head = [`record ${formatCount(record)} of ${out}`, ...(changedMs === undefined ? [] : [changedText(out, changedMs)])];
+    await terminal.print([...head, ...nodes.flatMap(nodeLines), '', ...fieldLines(flow.fields)].join('\n'));
+  }
+}
+
+/** The time at which the output was changed after the last run that kept its answers. */
+function changedSince(out: string, endedMs = Number.POSITIVE_INFINITY): number | undefined {
+  const { mtimeMs = 0 } = statOf(out) ?? {};
+  return mtimeMs > endedMs ? mtimeMs : undefined;
+}
+
+function changedText(out: string, ms: number): string {
+  const since = `${out} has changed since (${momentText(ms)}), by a run without --keep-answers or by another program`;
+  return `the last run that kept its answers has sent these requests; ${since}`;
 }
 
 function shown({ key, status, at, attempts, ms, redirectedTo, isNew }: StoredAnswer & { readonly isNew: boolean }): WhyRequest {

@@ -54,6 +54,8 @@ export interface ErrorDetails {
   readonly 'list-of-records': None;
   /** The first line of an NDJSON file begins an object that continues on the next line. */
   readonly 'object-over-lines': None;
+  /** The first line of an NDJSON file cannot be JSON, because it begins with another character. */
+  readonly 'no-json-line': None;
   /** A field is unknown, and the name of the table's only column contains this delimiter. */
   readonly 'other-delimiter': { readonly delimiter: string };
   /** A field is unknown, and the table's only column has a name of several words, such as the title of a report. */

@@ -6,6 +6,7 @@ import type { ResponseMode } from './answer/response.ts';
 import type { SecretUse } from './auth/auth-type.ts';
 import type { LoginNeed } from './auth/login-need.ts';
 import type { BatchEntry, Call, CallLimit, LastAnswer, LocalCall, RetryPolicy } from './call.ts';
+import type { ColumnNames } from './column-names.ts';
 import type { Expression } from './condition/condition.ts';
 import type { EvaluationClock } from './condition/evaluation.ts';
 import type { HttpConnection } from './connection.ts';
@@ -105,6 +106,7 @@ export interface BuildContext {
   readonly id: string;
   readonly flow: string;
   readonly overrides: LimitOverrides;
+  readonly names: ColumnNames;
   /** If the flow has no such connection, reports a problem at the option `connection`. */
   connection(name: string): HttpConnection | undefined;
   /** If the flow has no such connection, reports a problem at the option `connection`. */

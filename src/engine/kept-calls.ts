@@ -1,10 +1,10 @@
 import { arrivalOf, type StartedAttempt } from '../core/answer/facts.ts';
 import type { Answer } from '../core/answer/mapping.ts';
-import { requestKey, requestText } from '../core/answers.ts';
 import type { AttemptContext, BatchEntry, Call, KeptCall } from '../core/call.ts';
 import { Failure, Unfinished } from '../core/failure.ts';
 import type { Step } from '../core/node.ts';
 import type { Answers, BatchPart, FoundAnswer, HttpResponse, KeptQuestion, Ports } from '../core/ports.ts';
+import { requestKey, requestText } from '../core/request-key.ts';
 import type { ToolAnswer } from '../core/tools.ts';
 import type { RunPhase } from './phase.ts';
 

@@ -1,3 +1,4 @@
+import type { ColumnNames } from '../core/column-names.ts';
 import type { ClientCertificate, Connection } from '../core/connection.ts';
 import type { Problem } from '../core/failure.ts';
 import type { BuildContext, LateNodeType, LimitOverrides, Node, NodeType, SharedRows, Step } from '../core/node.ts';
@@ -39,6 +40,7 @@ export interface CompileOptions extends LimitOverrides {
 
 export interface Compilation extends CompileOptions {
   readonly name: string;
+  readonly names: ColumnNames;
   readonly source: FlowSource;
   readonly problems: Problem[];
   readonly warnings: Warning[];

@@ -138,6 +138,7 @@ function buildContext(id: string, at: ValuePath, wrong: Set<PropertyKey>, compil
     id,
     flow: compilation.name,
     overrides: compilation,
+    names: compilation.names,
     allowHttp,
     takesFiles: !compilation.withoutFiles,
     allowHosts,

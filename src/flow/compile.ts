@@ -29,10 +29,12 @@ export function compile(text: string, options: CompileOptions): Plan {
   } = flow ?? {};
   const name = flow?.name ?? options.name ?? baseName(options.file);
   const base = { source, problems, warnings: [...source.warnings], allowHttp: options.allowHttp };
+  const names = columnNamesOf(flow?.columns ?? {}, source, problems);
   const compilation: Compilation = {
     ...options,
     ...base,
     name,
+    names,
     connections: compileConnections(connections, { ...base, isSaved: false, file: options.file }),
     saved: new Map(),
     files: new Map(),
@@ -48,7 +50,6 @@ export function compile(text: string, options: CompileOptions): Plan {
     carried: [],
   };
   const steps = compileSteps(nodes, { at: [] }, compilation);
-  const names = columnNamesOf(flow?.columns ?? {}, source, problems);
   const valid = steps.filter((step) => step !== undefined);
   const columns = checkColumns({ steps, source, names, serialBy, problems }, options);
   problems.push(...doubledColumns(names, valid, source));

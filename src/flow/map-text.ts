@@ -7,19 +7,34 @@ export type MapText = Readonly<Record<string, string>>;
 interface NodeText {
   /** Without the indentation of the first line. */
   readonly yaml: string;
-  /** Empty if the node has no `map`; undefined if the option contains more than field names and paths. */
+  /** Empty if the node has no `map`; undefined if the option contains more than field names and paths, or comments between braces. */
   readonly map: MapText | undefined;
 }
 
 export function nodeTexts(text: string): NodeText[] {
-  return nodesIn(text).map((node) => ({ yaml: yamlOf(text, node), map: mapOf(node) }));
+  return nodesIn(text).map((node) => ({ yaml: yamlOf(text, node), map: mapOf(text, node) }));
 }
 
 /** Replaces one node's `map`. All else stays the same to the byte, including the comments of unchanged entries. */
 export function withMap(text: string, index: number, map: MapText): string {
   const node = nodesIn(text)[index];
   if (!node) throw new Error(`expected a node with the index ${index}`);
+  const list = pairOf(node)?.value;
+  if (isSeq(list) && !list.flow) return withMap(asMapping(text, node, list), index, map);
   return edited(text, editsOf(text, node, map));
+}
+
+/** Turns a list with a path on each line into a mapping, in which the path is the name of its field, too. Comments keep their places. */
+function asMapping(text: string, node: YAMLMap, list: YAMLSeq): string {
+  const items = list.srcToken?.type === 'block-seq' ? list.srcToken.items : [];
+  const dashes = items.flatMap(({ start }) => start.find(({ type }) => type === 'seq-item-ind') ?? []);
+  const edits = dashes.map(({ offset }, index): Edit => {
+    // YAML allows a list in the column of its key, but not a mapping.
+    const pad = columnAt(text, offset) > columnAt(text, rangeOf(node)[0]) ? '' : '  ';
+    const word = yamlMapWord((list.items[index] as Scalar<string>).value);
+    return { from: offset, to: offset + 1, text: `${pad}${word}:` };
+  });
+  return edited(text, edits);
 }
 
 interface Edit {
@@ -82,7 +97,7 @@ function lineEnd(text: string, from: number): number {
 }
 
 function nodesIn(text: string): YAMLMap[] {
-  const nodes = parseDocument(text, { prettyErrors: false, logLevel: 'silent' }).get('nodes');
+  const nodes = parseDocument(text, { prettyErrors: false, logLevel: 'silent', keepSourceTokens: true }).get('nodes');
   const items = (nodes as { items?: readonly unknown[] } | undefined)?.items ?? [];
   return items.filter((item) => isMap(item));
 }
@@ -91,9 +106,11 @@ function pairOf(node: YAMLMap): Pair<Scalar, Scalar | YAMLMap | null> | undefine
   return node.items.find(({ key }) => isScalar(key) && key.value === 'map') as Pair<Scalar, Scalar | YAMLMap | null> | undefined;
 }
 
-function mapOf(node: YAMLMap): MapText | undefined {
+function mapOf(text: string, node: YAMLMap): MapText | undefined {
   const value = pairOf(node)?.value;
   if (value === undefined || value === null || (isScalar(value) && value.value === null)) return {};
+  // Text in braces or brackets is written anew as a whole, so its comments would be lost.
+  if ((isMap(value) || isSeq(value)) && value.flow && /\s#/.test(text.slice(rangeOf(value)[0], rangeOf(value)[1]))) return undefined;
   if (isSeq(value)) return pathsOf(value);
   if (!isMap(value)) return undefined;
   const entries = value.items.map(({ key, value: path }) => [
@@ -103,10 +120,10 @@ function mapOf(node: YAMLMap): MapText | undefined {
   return entries.every(([field, path]) => typeof field === 'string' && typeof path === 'string') ? Object.fromEntries(entries) : undefined;
 }
 
-/** In a list, each path is the name of its field, too. Undefined if it has comments, which a mapping in its place would lose. */
-function pathsOf({ items, comment, commentBefore }: YAMLSeq): MapText | undefined {
-  const paths = items.map((item) => (isScalar(item) && !item.comment && !item.commentBefore ? item.value : undefined));
-  if (comment || commentBefore || !paths.every((path) => typeof path === 'string')) return undefined;
+/** In a list, each path is the name of its field, too. */
+function pathsOf({ items }: YAMLSeq): MapText | undefined {
+  const paths = items.map((item) => (isScalar(item) ? item.value : undefined));
+  if (!paths.every((path) => typeof path === 'string')) return undefined;
   return Object.fromEntries(paths.map((path) => [path, path]));
 }
 

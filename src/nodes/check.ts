@@ -7,6 +7,7 @@ import { condition, fieldUses } from '../core/options/expressions.ts';
 import type { Fields } from '../core/record.ts';
 import { dictionary } from '../core/value/dictionary.ts';
 import { membersOf, objectOf } from '../core/value/value.ts';
+import type { SchemaCheck } from './schema-check.ts';
 import { schemaFile, schemaOption } from './schema-option.ts';
 
 const checkOptions = z.strictObject({
@@ -42,6 +43,7 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
   for (const [name, rule] of all) context.warnOfCells(['rules', name], rule);
   const schema = schemaOption('schema', file, context.isCell(''), context);
   const ofCells = schema && context.mayBeCells ? schemaOption('schema', file, true, context) : undefined;
+  const nameOf = namesIn(schema, context);
   return {
     reads: all.flatMap(([name, rule]) => fieldUses(rule, ['rules', name])),
     ...(schema && { readsAny: true }),
@@ -51,7 +53,9 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
     rowsAtOnce: (fields) => [fields],
     async run(fields, runContext) {
       const broken = all.flatMap(([name, rule]) => brokenRule(name, rule, fields, runContext.clock));
-      const misfit = (ofCells && areCells(fields) ? ofCells : schema)?.problem(objectOf([...fields]));
+      const misfit = (ofCells && areCells(fields) ? ofCells : schema)?.problem(
+        objectOf([...fields].map(([name, value]) => [nameOf.get(name) ?? name, value])),
+      );
       if (misfit !== undefined) broken.push({ name: file as string, reason: `${file}: ${misfit}` });
       if (broken.length === 0) return [fields];
       runContext.report({ type: 'rules-broken', rules: broken.map(({ name }) => name) });
@@ -59,6 +63,12 @@ function buildCheck({ rules, schema: file, action }: z.output<typeof checkOption
       return [fields];
     },
   };
+}
+
+/** The columns that the schema names as the files do, although the flow gives them other names: a schema can be older than the flow. */
+function namesIn(schema: SchemaCheck | undefined, { names }: BuildContext): ReadonlyMap<string, string> {
+  const isMeant = (alias: string, column: string) => schema?.members.has(column) && !schema.members.has(alias);
+  return new Map([...names.entries()].filter(([alias, column]) => isMeant(alias, column)));
 }
 
 function areCells(fields: Fields): boolean {

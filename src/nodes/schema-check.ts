@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { pathTo } from '../core/answer/path.ts';
 import { excerpt } from '../core/answer/response.ts';
-import { ExactNumber, isMapping, isObject, type JsonObject, type Value } from '../core/value/value.ts';
+import { ExactNumber, isMapping, isObject, type Value } from '../core/value/value.ts';
 
 export interface SchemaOptions {
   /** True if text such as `17` also counts as the number, or `true` as the boolean, that the schema expects: a cell of a table has no type. */
@@ -28,17 +28,15 @@ export class UnreadFile extends Error {}
 /** A compiled JSON Schema (json-schema.org), of draft 7 or 2020-12. */
 export class SchemaCheck {
   readonly #validate: ValidateFunction;
-  readonly #properties: JsonObject;
+  /** The members of the value that the schema names. */
+  readonly members: ReadonlySet<string>;
 
   /** `file` is relative to the flow. Throws a SchemaError if the text is no JSON Schema or refers to none, and an UnreadFile. */
   constructor(file: string, text: string, options: SchemaOptions) {
     const schema = parsed(file, text);
     this.#validate = compiled(file, schema, options);
-    this.#properties = isObject(schema.properties as Value) ? (schema.properties as JsonObject) : {};
-  }
-
-  get properties(): string[] {
-    return Object.keys(this.#properties);
+    const { properties, required } = schema;
+    this.members = new Set([...(isMapping(properties) ? Object.keys(properties) : []), ...(Array.isArray(required) ? required : [])]);
   }
 
   /** Says where the value does not fit, at most three times; undefined if it fits. */

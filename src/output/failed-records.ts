@@ -14,7 +14,7 @@ import type { Checkpoint } from './journal/journal.ts';
 import type { OldOutput } from './old-rows.ts';
 import type { EndedOutput } from './output.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
-import { readTruth, truthFactsIn, truthPath } from './truth.ts';
+import { readTruth, truthFactsIn, truthPath } from './truth-file.ts';
 
 /**
  * Rows can be in any order and have any common delimiter, because a spreadsheet program might have saved the file. Records keep their

@@ -4,7 +4,7 @@ import { devNull, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { OutputSpace } from '../files/folder.ts';
 import { isNoFile } from '../files/stat.ts';
-import { errorColumns, otherFields } from '../records/errors.ts';
+import { errorColumns, otherFields } from '../records/errors-file.ts';
 import { createWriter, type Format, traitsOf } from '../records/formats.ts';
 import type { Checkpoint } from './journal/journal.ts';
 import { type OldOutput, OldRows } from './old-rows.ts';

@@ -27,7 +27,7 @@ import { canResume, isFileOrFree, type OutputPlan, refuseExistingErrors, refuseE
 import { finishRun, partPlan, removeOldErrors, removeParts, removeTruth, truthPart, unfinishedPlan } from './replace.ts';
 import { type FlowInFile, type Identity, identityOf, refuseOtherRun } from './run-identity.ts';
 import { isRegularFile, refuseChanged } from './sink.ts';
-import { type CompleteRun, TruthLog, truthName, truthPath } from './truth.ts';
+import { type CompleteRun, TruthLog, truthName, truthPath } from './truth-file.ts';
 import { completeRunOf, findCompleteRun, findJournal, type RetryClaim } from './unfinished-run.ts';
 import { type ClaimedMemory, claimMemory } from './update/claimed-memory.ts';
 

@@ -11,7 +11,7 @@ import { journalPath, readIdentity } from './journal/journal.ts';
 import type { OutputPlan } from './output-plan.ts';
 import { retriedTruth, truthPart } from './replace.ts';
 import type { FlowInFile } from './run-identity.ts';
-import { truthFactsIn, truthName, truthPath } from './truth.ts';
+import { truthFactsIn, truthName, truthPath } from './truth-file.ts';
 
 export const outputNames: Readonly<Record<OutputRole, string>> = {
   out: 'the output',

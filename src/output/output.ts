@@ -5,7 +5,7 @@ import { type Item, type Outcome, type PartialRows, placeOf, type Success } from
 import type { Output } from '../core/ports.ts';
 import type { Value } from '../core/value/value.ts';
 import type { Redactor } from '../credentials/redact.ts';
-import { errorRow } from '../records/errors.ts';
+import { errorRow } from '../records/errors-file.ts';
 import type { RecordWriter } from '../records/format.ts';
 import type { Mark } from './journal/failed-list.ts';
 import { type Checkpoint, InputProgress, type Journal } from './journal/journal.ts';
@@ -15,7 +15,7 @@ import { isPlace, RecordText, writeAll } from './record-text.ts';
 import { checkRows } from './renderer.ts';
 import { nothingWritten, type Sink, type Written } from './sink.ts';
 import type { SpilledText, SpillFiles } from './spill.ts';
-import type { RememberedRows, TruthLog } from './truth.ts';
+import type { RememberedRows, TruthLog } from './truth-file.ts';
 
 export interface FileOutputParts {
   readonly records: { readonly writer: RecordWriter; readonly sink: Sink };

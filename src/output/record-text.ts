@@ -8,7 +8,7 @@ import type { ParkedRows, RenderedRows } from './journal/parked-records.ts';
 import { maxRendered, Renderer, type SpilledPiece } from './renderer.ts';
 import type { Sink } from './sink.ts';
 import type { SpilledText } from './spill.ts';
-import type { RememberedRows } from './truth.ts';
+import type { RememberedRows } from './truth-file.ts';
 
 /** Characters joined for one write. Without a limit, many records waiting for a slow one could exceed the maximum length of a string. */
 const maxJoined = 1024 * 1024;

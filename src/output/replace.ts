@@ -7,7 +7,7 @@ import { type JournalEnd, journalPath } from './journal/journal.ts';
 import { isFileOrFree, type OutputPlan } from './output-plan.ts';
 import type { Identity } from './run-identity.ts';
 import { isRegularFile, refuseChangedWhole } from './sink.ts';
-import { truthFactsIn, truthPath } from './truth.ts';
+import { truthFactsIn, truthPath } from './truth-file.ts';
 
 /** The files that a run with --replace writes. When it is complete, they replace the old files next to them. */
 export function partPlan(plan: OutputPlan): OutputPlan {

@@ -10,7 +10,7 @@ import { isFileOrFree, type OutputPlan, refuseExistingFiles } from './output-pla
 import { finishRun } from './replace.ts';
 import { type Identity, isReplacing, isRetry, knowsInput, refuseOtherRun } from './run-identity.ts';
 import { isRegularFile, refuseChangedWhole } from './sink.ts';
-import { type CompleteRun, readTruth, truthPath } from './truth.ts';
+import { type CompleteRun, readTruth, truthPath } from './truth-file.ts';
 
 export interface RetryClaim {
   readonly list: FailedList;

@@ -14,7 +14,10 @@ interface OddRow {
 
 type Warn = (line: number, message: string, hint?: InputHint) => void;
 
-/** Finds quotes in a CSV that were probably meant in another way. Warns once of each kind. */
+/** The character with which programs for DOS end a text. */
+const ctrlZ = '\x1a';
+
+/** Finds quotes and ends of text in a CSV that were probably meant in another way. Warns once of each kind. */
 export class CsvOddities {
   readonly #form: CellForm;
   readonly #warn: Warn;
@@ -27,7 +30,7 @@ export class CsvOddities {
   #isAfterBlank = false;
   /** A row that ends after this byte must be checked. A row over several lines must be checked in any case. */
   suspectFrom = Number.POSITIVE_INFINITY;
-  /** The end of the text in which a cell might have blanks before its opening quote. */
+  /** The end of the text in which a cell might be odd. */
   #suspectTo = 0;
 
   constructor(form: CellForm, warn: Warn) {
@@ -36,13 +39,12 @@ export class CsvOddities {
     this.#blanks = form.trim ? [] : [' ', '\t'].filter((blank) => blank !== form.delimiter);
   }
 
-  /** Must be called with all bytes before they are parsed. Fast, because it only searches for blanks before quotes. */
+  /** Must be called with all bytes before they are parsed. Fast, because it only searches for blanks before quotes, and Ctrl-Z. */
   look(bytes: Buffer): void {
-    if (this.#blanks.length === 0) return;
-    const at = this.#paddedQuote(bytes);
-    if (at !== undefined) this.suspectFrom = Math.min(this.suspectFrom, this.#at + at);
+    const found = [this.#paddedQuote(bytes), this.#known.has('ctrl-z') ? -1 : bytes.indexOf(ctrlZ)].filter((at) => at !== -1);
+    this.suspectFrom = Math.min(this.suspectFrom, ...found.map((at) => this.#at + at));
     this.#at += bytes.length;
-    if (at !== undefined) this.#suspectTo = this.#at;
+    if (found.length > 0) this.#suspectTo = this.#at;
     this.#isAfterBlank = this.#blanks.includes(String.fromCharCode(bytes.at(-1) ?? 0));
   }
 
@@ -52,19 +54,19 @@ export class CsvOddities {
   }
 
   check(cells: readonly string[], end: number, row: OddRow): void {
-    if (end > this.suspectFrom) this.#checkPadding(cells, end, row);
+    if (end > this.suspectFrom) this.#checkSuspect(cells, end, row);
     for (const stray of this.#strays.splice(0)) this.#checkStray(cells, stray, row);
     for (const [index, cell] of cells.entries()) if (/[\r\n]/.test(cell)) this.#checkLines(cells, index, row);
   }
 
-  /** The first place in the bytes at which blanks and a quote seem to begin a cell. */
-  #paddedQuote(bytes: Buffer): number | undefined {
+  /** The first place in the bytes at which blanks and a quote seem to begin a cell, or -1. */
+  #paddedQuote(bytes: Buffer): number {
     if (this.#isAfterBlank && bytes[0] === 0x22) return 0;
     for (const blank of this.#blanks) {
       const padded = `${blank}"`;
       for (let at = bytes.indexOf(padded); at !== -1; at = bytes.indexOf(padded, at + 1)) if (this.#beginsCell(bytes, at)) return at;
     }
-    return undefined;
+    return -1;
   }
 
   #beginsCell(bytes: Buffer, blank: number): boolean {
@@ -74,8 +76,15 @@ export class CsvOddities {
     return at < 0 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === Buffer.from(delimiter).at(-1);
   }
 
-  #checkPadding(cells: readonly string[], end: number, row: OddRow): void {
+  #checkSuspect(cells: readonly string[], end: number, row: OddRow): void {
     if (end >= this.#suspectTo) this.suspectFrom = Number.POSITIVE_INFINITY;
+    const ended = cells.findIndex((cell) => cell.includes(ctrlZ));
+    const found = `cell ${ended + 1} has a Ctrl-Z (0x1A), the end of a text under DOS, but more text follows: it stays part of the cell`;
+    if (ended !== -1) this.#tell('ctrl-z', lineOf(cells, ended, row), found);
+    this.#checkPadding(cells, row);
+  }
+
+  #checkPadding(cells: readonly string[], row: OddRow): void {
     if (this.#blanks.length === 0) return;
     const index = cells.findIndex((cell) => /^[ \t]+"/.test(cell));
     if (index === -1) return;
@@ -107,10 +116,10 @@ export class CsvOddities {
     this.#tell('lines', line, `the quoted cell that begins at line ${line} has swallowed ${swallowed}; is a quote missing?`);
   }
 
-  #tell(kind: 'escape' | 'trim' | 'lines', line: number, message: string): void {
+  #tell(kind: 'escape' | 'trim' | 'lines' | 'ctrl-z', line: number, message: string): void {
     if (this.#known.has(kind)) return;
     this.#known.add(kind);
-    this.#warn(line, message, kind === 'lines' ? undefined : kind);
+    this.#warn(line, message, kind === 'escape' || kind === 'trim' ? kind : undefined);
   }
 }
 

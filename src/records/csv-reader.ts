@@ -5,7 +5,7 @@ import { counted } from '../core/text/number.ts';
 import { shortName } from '../core/text/suggest.ts';
 import { CsvOddities } from './csv-oddities.ts';
 import { CsvParser } from './csv-parser.ts';
-import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors.ts';
+import { failedAs, otherFields, Unreadable, unreadableBefore } from './errors-file.ts';
 import type { TextInput } from './format.ts';
 import { headerOf, headerOfWidth, headerProblem, missingFirstRow, missingHeader } from './header.ts';
 import type { RecordContent } from './json/json-record.ts';

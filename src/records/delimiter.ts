@@ -83,7 +83,19 @@ function delimiterIn(text: string, { isWhole, ...form }: TableForm & { readonly 
     return besideCommas(tables(lookedRows), new SampleTable(rows, { ...form, delimiter: ',' }, lookedRows), isWhole);
   const near = tables(2);
   if (!isWhole && near.some(({ isFull }) => !isFull)) return undefined;
-  return recognized(near.find(({ fits }) => fits)) ?? splitInAnyRow(tables(lookedRows), isWhole);
+  const fitting = near.filter(({ fits }) => fits).map(({ delimiter }) => delimiter);
+  if (fitting.length < 2) return recognized(near.find(({ fits }) => fits)) ?? splitInAnyRow(tables(lookedRows), isWhole);
+  return ofMostCells(
+    tables(lookedRows).filter(({ delimiter }) => fitting.includes(delimiter)),
+    isWhole,
+  );
+}
+
+/** A name such as "name; first" is in the header of a table with tabs, and can be in the next row by chance. The first of equal ones counts. */
+function ofMostCells(tables: readonly SampleTable[], isWhole: boolean): FoundDelimiter | undefined {
+  if (!isWhole && tables.some(({ isFull }) => !isFull)) return undefined;
+  const most = Math.max(...tables.map(({ fittingCells }) => fittingCells));
+  return recognized(tables.find(({ fittingCells }) => fittingCells === most));
 }
 
 /** The header is a strong sign: the row after it can be one that lacks cells or has too many. */
@@ -140,9 +152,17 @@ class SampleTable {
 
   /** A header without rows is enough. */
   get fits(): boolean {
+    return this.#hasNames && this.#next.every((row) => this.#isRow(row));
+  }
+
+  /** The number of cells in the header and in the rows that fit it. */
+  get fittingCells(): number {
+    return this.width * (1 + this.#next.filter((row) => this.#isRow(row)).length);
+  }
+
+  #isRow({ length }: readonly string[]): boolean {
     const width = this.#header.findLastIndex((name) => name !== '') + 1;
-    const isRow = ({ length }: string[]) => (this.#isRagged ? length > 1 : length >= width && length <= this.#header.length);
-    return this.#hasNames && this.#next.every(isRow);
+    return this.#isRagged ? length > 1 : length >= width && length <= this.#header.length;
   }
 
   /** The index of the first row of several cells. Infinite if there is none, or the header would not have several names. */

@@ -1,7 +1,7 @@
 import { AutomateError } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { listedNames } from '../core/text/suggest.ts';
-import { Unreadable } from './errors.ts';
+import { Unreadable } from './errors-file.ts';
 import type { HeaderPlace } from './header.ts';
 import { inputError, type Position } from './record-reader.ts';
 import type { InputNote, RecordSource } from './source.ts';

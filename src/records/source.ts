@@ -10,7 +10,7 @@ import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
 import { beginning, inputError, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
 import { tellFormat } from './stdin-format.ts';
-import { checkedUtf8, encodingOf, gunzip, transcode } from './utf8.ts';
+import { checkedUtf8, encodingOf, gunzip, transcode, withoutCtrlZ } from './utf8.ts';
 
 export interface SourceOptions extends TableForm {
   /** `-` for stdin. */
@@ -148,6 +148,8 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   const header = head.reader.header?.();
   const rest = isResumed ? await resumeAt(text, head, createReader(from, header), { ...from, before: start.offset }) : head;
   const columns = header?.columns.map(({ name }) => name);
+  const other = delimiterInName(text, columns);
+  if (other !== undefined) notes.push({ of: 'warning', warning: doubtfulDelimiter(text, other) });
   const names = allNames(head);
   const long = longNameError(names ?? [], input.name);
   if (long) throw long;
@@ -180,9 +182,16 @@ async function openText(text: InputText, from: Position | undefined): Promise<Re
   }
 }
 
-function doubtfulDelimiter({ input, headerLine = 1 }: InputText, delimiter: string): AutomateError {
+/** For a file with the name of a TSV, whose only column seems to be a whole row of a CSV. In a CSV, delimiters are recognized earlier. */
+function delimiterInName({ format, delimiter }: InputText, columns: readonly string[] = []): string | undefined {
+  if (delimiter !== undefined || columns.length !== 1 || traitsOf(format).hasOtherDelimiters) return undefined;
+  return /[,;|]/.exec(columns[0] as string)?.[0];
+}
+
+function doubtfulDelimiter({ input, format, headerLine = 1 }: InputText, delimiter: string): AutomateError {
   const name = delimiter === '\t' ? 'a tab' : `"${delimiter}"`;
-  const message = `${input.name}:${headerLine}: commas separate the cells, although the header contains ${name}`;
+  const read = traitsOf(format).delimiter === '\t' ? 'tabs' : 'commas';
+  const message = `${input.name}:${headerLine}: ${read} separate the cells, although the header contains ${name}`;
   return new AutomateError('input', message, { code: 'other-delimiter', details: { delimiter } });
 }
 
@@ -234,7 +243,7 @@ function canSeek({ input, format, encoding }: InputText): boolean {
 function readText({ input, format, encoding }: InputText, start: number): AsyncGenerator<Buffer> {
   const bytes = input.bytes(start);
   const unzipped = format.gzip ? gunzip(bytes, input.name) : bytes;
-  return encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name);
+  return withoutCtrlZ(encoding === 'utf-8' ? checkedUtf8(unzipped, input.name, start) : transcode(unzipped, encoding, input.name));
 }
 
 async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputText & Pick<TextInput, 'delimiter' | 'warn'>) {

@@ -206,6 +206,19 @@ export async function* transcode(chunks: AsyncIterable<Buffer>, encoding: string
   }
 }
 
+const ctrlZ = 0x1a;
+
+/** Leaves out Ctrl-Z at the end of a text. Programs for DOS end a text with it, or fill its last block of 128 bytes. */
+export async function* withoutCtrlZ(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let held: Buffer = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    const whole = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
+    const end = whole.findLastIndex((byte) => byte !== ctrlZ) + 1;
+    held = whole.subarray(end);
+    if (end > 0) yield whole.subarray(0, end);
+  }
+}
+
 /** The bytes at the beginning of a text that show its encoding. */
 const beginBytes = 256;
 

@@ -62,7 +62,9 @@ export class Metrics {
     const handle = runFlow(request, {
       ...surroundings,
       event(event) {
-        followed?.add(event);
+        // The run that goes on after a pilot counts the pilot's records when it writes them.
+        const isCountedLater = request.pilot !== undefined && (event.type === 'record-done' || event.type === 'record-failed');
+        if (!isCountedLater) followed?.add(event);
         surroundings.event?.(event);
       },
       started: (run, waiting) => {

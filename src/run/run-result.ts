@@ -4,7 +4,7 @@ import { AutomateError } from '../core/failure.ts';
 import type { MonthlyUsage } from '../credits/holds.ts';
 import { canResume } from '../output/output-plan.ts';
 import { unfinishedPlan } from '../output/replace.ts';
-import type { CompleteRun } from '../output/truth.ts';
+import type { CompleteRun } from '../output/truth-file.ts';
 import { dataFolder } from '../places/late-lookups.ts';
 import { type SourceName, sources } from '../places/sources.ts';
 import { pageView } from '../report/page-view.ts';

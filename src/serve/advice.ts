@@ -32,6 +32,7 @@ const advice: { readonly [Code in ErrorCode]?: (details: ErrorDetails[Code]) => 
   },
   'list-of-records': () => '\nsend a list of records as application/json',
   'object-over-lines': () => '\nif all of the body is one object, send it as application/json',
+  'no-json-line': () => '\nif it is a table, send it as text/csv',
   'title-above-header': () => `\n${inputHints['other-header']}`,
   'other-delimiter': ({ delimiter }) =>
     delimiter === '\t' ? '\nif tabs separate the cells: delimiter=tab' : `\nif "${delimiter}" separates the cells: delimiter=${delimiter}`,

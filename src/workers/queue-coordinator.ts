@@ -6,12 +6,12 @@ import { pricesOf } from '../credits/prices.ts';
 import { UnitPassage } from '../engine/unit-passage.ts';
 import { recordCounts } from '../run/metrics.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
-import { RunDesk } from './desk.ts';
 import { manifestOf, maxManifestBytes } from './manifest.ts';
 import type { OpenQueue } from './open-queue.ts';
 import { QueueUnits } from './queue/queue-units.ts';
 import type { RunProblem, SeenWorker } from './queue/worker-signs.ts';
 import { queueStatus } from './queue-status.ts';
+import { RunDesk } from './run-desk.ts';
 
 /** Default time in ms for which a run waits for a worker that can process it. */
 const defaultWaitMs = 600_000;

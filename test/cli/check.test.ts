@@ -44,6 +44,24 @@ describe('a check', () => {
     expect(stderr).toContain('$["a.b"]: expected not to have fewer than 3 characters');
   });
 
+  test.each(['First Name', 'first_name'])(
+    'finds a column to which the flow gives another name in a schema that calls it %s',
+    async (name) => {
+      const schema = { required: [name], properties: { [name]: { minLength: 3 }, id: true }, additionalProperties: false };
+      const files = {
+        'flow.yaml': `columns: { first_name: First Name }\n${flowOf('\n    schema: s.json\n')}`,
+        's.json': JSON.stringify(schema),
+        'rows.csv': 'id,First Name\n1,Ada\n2,A\n',
+      };
+      const place = await workplace(files);
+      const { code, stderr } = await place.automate(run);
+      expect([code, await place.read('out.csv')]).toEqual([4, 'id,First Name\n1,Ada\n']);
+      expect(stderr).toContain(
+        `${name === 'First Name' ? '$["First Name"]' : '$.first_name'}: expected not to have fewer than 3 characters, found "A"`,
+      );
+    },
+  );
+
   test('only counts with action: warn', async () => {
     const place = await workplace({ 'flow.yaml': flowOf(`${rules}    action: warn\n`), 'rows.csv': contacts });
     const { code, stderr } = await place.automate([...run, '--summary', 'summary.json']);

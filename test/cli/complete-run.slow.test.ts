@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
-import { type CompleteRun, readTruth, TruthLog } from '../../src/output/truth.ts';
+import { type CompleteRun, readTruth, TruthLog } from '../../src/output/truth-file.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { workplace } from '../helpers/cli.ts';
 

@@ -123,6 +123,17 @@ describe('the delimiter of an input', () => {
     expect([stdout, stderr]).toEqual([out, expect.stringContaining(said('rows.csv', separator))]);
   });
 
+  test.each([
+    ['gives more columns', 'id\tname; first\tcity\n1\tA; B\tRome\n', 'tabs'],
+    ['gives more columns, although a later row is too short', 'id\tname; first\tcity\n1\tA; B\tRome\n2\tC; D\n3\tE; F\tBonn\n', 'tabs'],
+    ['fits more rows', 'id\tname; first\n1\tA; B\n2\tEve\n3\tBob\n', 'tabs'],
+    ['gives more columns', 'id;name|first;city\n1;A|B;Rome\n', '";"'],
+    ['is the first of two that give the same', 'id;name\tfirst\n1;A\tB\n', '";"'],
+  ])('is recognized among two that fit the header and the next row if it %s: %j', async (_, rows, separator) => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
+    expect((await place.automate(run)).stderr).toContain(said('rows.csv', separator));
+  });
+
   test('is recognized without a header if cells are equal', async () => {
     const place = await workplace({ 'flow.yaml': noting, 'rows.csv': '5;5\n6;7\n' });
     expect((await place.automate([...run, '--no-header'])).stdout).toBe('column_1,column_2,note\n5,5,x\n6,7,x\n');
@@ -151,6 +162,19 @@ describe('the delimiter of an input', () => {
     const place = await workplace({ 'flow.yaml': noting, 'rows.csv': rows });
     const { code, stderr } = await place.automate(run);
     expect([code, stderr]).toEqual([0, expect.not.stringContaining('separate')]);
+  });
+
+  test.each([',', ';', '|'])('is doubted in a .tsv file whose cells are separated by "%s"', async (delimiter) => {
+    const row = (...cells: string[]) => `${cells.join(delimiter)}\n`;
+    const place = await workplace({ 'flow.yaml': noting, 'rows.tsv': row('id', 'name') + row('1', 'Ada') });
+    const read = ['run', 'flow.yaml', '--in', 'rows.tsv'];
+    const warning = `warning: rows.tsv:1: tabs separate the cells, although the header contains "${delimiter}"\n`;
+    const advice = `  if "${delimiter}" separates the cells: --delimiter '${delimiter}'\n`;
+    expect((await place.automate(read)).stderr).toContain(warning + advice);
+    const right = await place.automate([...read, '--delimiter', delimiter, '--out-delimiter', ',']);
+    expect([right.stdout, right.stderr]).toEqual(['id,name,note\n1,Ada,x\n', expect.not.stringContaining('warning')]);
+    await place.write('rows.tsv', `name${delimiter} first\tid\nx\t1\n`);
+    expect((await place.automate(read)).stderr).not.toContain('warning');
   });
 
   test('is recognized in gzipped stdin, in several files, and in other commands', async () => {
@@ -291,5 +315,30 @@ describe('CSV with other quotes', () => {
     const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv', '--resume'];
     expect((await place.automate([...run, ...options])).code).toBe(0);
     expect((await place.automate([...run, '--trim'])).code).not.toBe(0);
+  });
+});
+
+describe('Ctrl-Z, with which programs for DOS end a text', () => {
+  test.each([
+    ['rows.csv', 'id\r\n1\r\n\x1a', 'id,note\n1,x\n'],
+    ['rows.csv', `id\r\n1${'\x1a'.repeat(20_000)}`, 'id,note\n1,x\n'],
+    ['rows.tsv', 'id\r\n1\r\n\x1a', 'id\tnote\n1\tx\n'],
+    ['rows.json', '[{"id":1}]\r\n\x1a', '[\n{"id":1,"note":"x"}\n]\n'],
+    ['rows.ndjson', '{"id":1}\r\n\x1a', '{"id":1,"note":"x"}\n'],
+  ])('is ignored at the end of a file: %s', async (name, text, out) => {
+    const place = await workplace({ 'flow.yaml': noting, [name]: text });
+    const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', name]);
+    expect([code, stdout, stderr]).toEqual([0, out, expect.not.stringContaining('Ctrl-Z')]);
+  });
+
+  test.each([[[]], [['--trim']]])('stays in a cell before other text, and the run says so once, with %j', async (more) => {
+    const place = await workplace({ 'flow.yaml': noting, 'rows.csv': 'id,name\n1,a\n\x1a2,b\n3,\x1a\n\x1a' });
+    const { code, stdout, stderr } = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', '--quiet', ...more]);
+    expect([code, stdout]).toEqual([0, 'id,name,note\n1,a,x\n\x1a2,b,x\n3,\x1a,x\n']);
+    const said = await place.automate(['run', 'flow.yaml', '--in', 'rows.csv', ...more]);
+    expect(said.stderr.match(/rows\.csv:\d+: cell 1 has a Ctrl-Z \(0x1A\), .*/g)).toEqual(
+      Array(2).fill(expect.stringMatching(/^rows.csv:3: .* it stays part of the cell$/)),
+    );
+    expect(stderr).toBe('');
   });
 });

@@ -4,6 +4,7 @@ import { createTerminal } from '../../src/cli/terminal.ts';
 import { answeringServer } from '../helpers/answering-server.ts';
 import { askedServer, askingFlow, csvOf, idsTo } from '../helpers/asking.ts';
 import { type Workplace, workplace } from '../helpers/cli.ts';
+import { parsedMetrics } from '../helpers/prometheus.ts';
 
 const count = 60;
 
@@ -27,7 +28,12 @@ async function pilotPlace(more = '', files: Record<string, string> = {}) {
 const runs = (of: ReadonlyMap<string, number>) => ({ records: of.size, requests: [...of.values()].reduce((sum, one) => sum + one, 0) });
 
 /** Answers the questions of a run, which then goes on in the same process. Returns what it printed, and the questions. */
-async function answering(place: Workplace, answers: string[], options: object = {}) {
+async function answering(
+  place: Workplace,
+  answers: string[],
+  options: object = {},
+  whileAsking: (printed: string) => Promise<void> = async () => undefined,
+) {
   const questions: string[] = [];
   let printed = '';
   const terminal = {
@@ -38,6 +44,7 @@ async function answering(place: Workplace, answers: string[], options: object = 
     findAsker: () => ({
       line: async (question: string) => {
         questions.push(question);
+        await whileAsking(printed);
         return answers.shift();
       },
     }),
@@ -445,6 +452,18 @@ describe('the question after a pilot', () => {
     const { code, printed } = await answering(place, answers);
     expect([code, printed]).toEqual([5, expect.stringContaining('go on with the other records:\n')]);
     expect(runs(server.calls).requests).toBe(10);
+  });
+
+  test('the metrics of a pilot count its calls, and leave its records to the run that goes on and writes them', async () => {
+    const { place } = await pilotPlace();
+    const seen: object[] = [];
+    await answering(place, ['n'], { metrics: { host: '127.0.0.1', port: 0 } }, async (printed) => {
+      const url = /http:\S+\/metrics/.exec(printed)?.[0] ?? '';
+      const samples = [...parsedMetrics(await (await fetch(url)).text()).values()].flatMap((metric) => metric.samples);
+      const sumOf = (name: string) => samples.filter((sample) => sample.name === name).reduce((sum, { value }) => sum + value, 0);
+      seen.push({ records: sumOf('automate_records_total'), calls: sumOf('automate_calls_total'), open: sumOf('automate_open_records') });
+    });
+    expect(seen).toEqual([{ records: 0, calls: 10, open: 0 }]);
   });
 
   test('m runs as many more at random, until no more than that are left', async () => {

@@ -72,6 +72,15 @@ describe('automate test-request --write', () => {
     expect(await read('flow.yaml')).toBe(written);
   });
 
+  test('extends a list of paths, and keeps its comments', async () => {
+    const { write, read, text, automate } = await flowWith(['    map: # ours', '      - none # often empty']);
+    expect((await write('--write', 'tags')).code).toBe(0);
+    expect(await read('flow.yaml')).toBe(
+      text.replace('      - none # often empty\n', '      none: none # often empty\n      tags: tags\n'),
+    );
+    expect((await automate(['run', 'flow.yaml', '--in', 'rows.csv'])).stdout).toBe('id,none,tags\n1,,"[""a""]"\n');
+  });
+
   test('adds every value if its argument is "all"', async () => {
     const { write, read, flow, path } = await flowWith();
     await symlink('flow.yaml', path('link.yaml'));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { answeringServer } from '../helpers/answering-server.ts';
-import { workplace } from '../helpers/cli.ts';
+import { type Workplace, workplace } from '../helpers/cli.ts';
 
 const run = ['run', 'flow.yaml', '--in', 'rows.csv', '--out', 'out.csv'];
 const kept = [...run, '--keep-answers'];
@@ -78,6 +78,23 @@ both   both
     expect((await automate(['why', 'out.csv', '--record', '4'])).stdout).toContain(
       '\ntell: no answer is kept, because nothing was sent, the request failed, or its answer contains a secret\n',
     );
+  });
+
+  test.each([
+    ['a run without --keep-answers', (work: Workplace) => work.automate([...run, '--replace'], { env })],
+    ['another program', (work: Workplace) => work.write('out.csv', 'id\n7\n')],
+  ])('says that the requests are not those of the output, if %s has changed it', async (_, change) => {
+    const work = await place(two);
+    await work.automate(kept, { env });
+    await work.automate([...kept, '--replace'], { env });
+    const why = ['why', 'out.csv', '--record', '1'];
+    expect((await work.automate(why)).stdout).not.toContain('since');
+    await change(work);
+    const { stdout } = await work.automate(why);
+    expect(stdout).toMatch(
+      /^record 1 of out\.csv\nthe last run that kept its answers has sent these requests; out\.csv has changed since \(.* UTC\), by a run without --keep-answers or by another program\nfind: GET /,
+    );
+    expect(JSON.parse((await work.automate([...why, '--json'])).stdout)).toMatchObject({ record: 1, changed_since: iso });
   });
 
   test('knows all records of a batch, and those that share a cached answer', async () => {

@@ -301,9 +301,21 @@ describe('the check of fail_when and retry_when', () => {
   });
 
   test('warns if no response with a success status can make the condition true', () => {
-    const warned = (rule: string) => planFor(`nodes: [{ type: http, url: ${origin}, ${rule} }]`).warnings().map(onOneLine);
-    expect(warned('fail_when: status >= 500')).toEqual([expect.stringContaining('this condition is never true: it is used only')]);
+    const warned = (rule: string) =>
+      planFor(`nodes: [{ type: http, url: ${origin}, ${rule} }]`)
+        .warnings()
+        .map(({ message }) => message);
+    const used = (success = '2xx') =>
+      `this condition is never true: it is used only for answers with a status in success (${success}), and other answers fail anyway\n`;
+    const leave = 'leave it out, or if the record should not fail, add the status to success';
+    expect(warned('fail_when: status >= 500')).toEqual([used() + leave]);
+    expect(warned('fail_when: status == 404, success: [200, 201]')).toEqual([used('200, 201') + leave]);
     expect(warned('fail_when: status >= 500, success: [2xx, 5xx]')).toEqual([]);
+    const retry = 'to retry such answers: retry: { on: [429, 5xx, timeout, network, ';
+    expect(warned('retry_when: status == 404 || status == 503')).toEqual([`${used()}${retry}404] }`]);
+    expect(warned('retry_when: status >= 400')).toEqual([`${used()}${retry}4xx] }`]);
+    expect(warned('retry_when: status == 503')).toEqual([`${used()}leave it out: retry.on has these statuses already`]);
+    expect(warned('fail_when: status == 20')).toEqual(['this condition is never true: no status from 100 to 599 fits it']);
   });
 
   test('refuses both options in nodes that make no calls', () => {

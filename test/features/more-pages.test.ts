@@ -313,6 +313,24 @@ const kinds: [name: string, url: string, options: string, server: (request: Sent
     `{ type: next_url, path: ${holder}.next.${name} }`,
   ]),
   ...[
+    ['FHIR', 'link', 'relation', 'url'],
+    ['PayPal', 'links', 'rel', 'href'],
+    ['Siren', '_links', 'rel', 'href'],
+  ].map(([api = '', name = '', relation = '', address = '']): (typeof kinds)[number] => [
+    `a list of links of ${api}, in which the link to the next page changes its place`,
+    '/x',
+    map,
+    (request) => {
+      const from = numberIn(request, 'o');
+      const link = (to: string, o: number) => ({ [relation]: api === 'Siren' ? ['item', to] : to, [address]: `/x?o=${o}` });
+      return page(from, (isLast) => ({
+        [name]: [link('self', from), ...(from > 0 ? [link('previous', from - 2)] : []), ...(isLast ? [] : [link('next', from + 2)])],
+      }));
+    },
+    name,
+    `{ type: next_url, path: ${name} }`,
+  ]),
+  ...[
     ['Slack', 'response_metadata', 'next_cursor', 'cursor'],
     ['X', 'meta', 'next_token', 'next_token'],
     ['SendGrid', '_metadata', 'next_page_token', 'page_token'],
@@ -553,6 +571,9 @@ describe('an answer that is only the first page', () => {
     ['the pages are those of a document', map, page(0, () => ({ number: 7, pages: 300 }))],
     ['the offset is that of this page', map, page(0, () => ({ offset: '20' }))],
     ['Facebook has cursors, but no next page', map, page(0, () => ({ paging: { cursors: { before: 'a', after: 'b' } } }))],
+    ['a list of links has no link to the next page', map, page(0, () => ({ link: [{ relation: 'self', url: '/x' }] }))],
+    ['a list of links is empty', map, page(0, () => ({ links: [] }))],
+    ['the links are texts', map, page(0, () => ({ links: ['next', '/x?o=2'] }))],
     ['the link to the next page has no URL', map, page(0, () => ({ _links: { next: { title: 'x' }, self: { href: '/x' } } }))],
     ['the object about paging belongs to another part', map, page(0, () => ({ user: { meta: { next: '/x' } } }))],
     ['the link leads to the last page', map, { ...page(0, () => ({})), headers: { link: '</x?p=9>; rel="last"' } }],

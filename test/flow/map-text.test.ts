@@ -57,18 +57,31 @@ describe("replacing a node's map in a flow's text", () => {
   });
 
   test('also replaces a list of paths, whose fields have the names of the paths', () => {
-    const block = 'nodes:\n  - type: http\n    map:\n      - a\n      - b[].c # after\n    url: x\n';
-    expect(nodeTexts(block)[0]?.map).toBeUndefined();
-    expect(nodeTexts(block.replace(' # after', ''))[0]?.map).toEqual({ a: 'a', 'b[].c': 'b[].c' });
-    expect(withMap(block.replace(' # after', ''), 0, { a: 'a', d: 'e' })).toBe(
-      'nodes:\n  - type: http\n    map:\n      a: a\n      d: e\n    url: x\n',
-    );
+    const block = 'nodes:\n  - type: http\n    map:\n      - a\n      - b[].c\n    url: x\n';
+    expect(nodeTexts(block)[0]?.map).toEqual({ a: 'a', 'b[].c': 'b[].c' });
+    expect(withMap(block, 0, { a: 'a', d: 'e' })).toBe('nodes:\n  - type: http\n    map:\n      a: a\n      d: e\n    url: x\n');
     expect(withMap('nodes:\n  - type: http\n    map: [a] # here\n    url: x\n', 0, { a: 'a', d: 'e' })).toBe(
       'nodes:\n  - type: http\n    map: # here\n      a: a\n      d: e\n    url: x\n',
     );
     expect(withMap('nodes: [{ type: http, map: [a], url: x }]\n', 0, { a: 'a', d: 'e' })).toBe(
       'nodes: [{ type: http, map: { "a": "a", "d": "e" }, url: x }]\n',
     );
+  });
+
+  test.each(['      ', '    '])('keeps the comments of a list of paths with the indentation %j', (indent) => {
+    const list = ['# ours', '- a   # an a-b', '-  "odd key" # odd', '# between', '- c', '# last', ''].map((line) => line && indent + line);
+    const text = `nodes:\n  - type: http\n    map: # here\n${list.join('\n')}    url: x # there\n`;
+    expect(nodeTexts(text)[0]?.map).toEqual({ a: 'a', 'odd key': 'odd key', c: 'c' });
+    const changed = withMap(text, 0, { a: 'a', 'odd key': 'x', c: 'c', d: 'e' });
+    const lines = ['# ours', '      a: a   # an a-b', '      "odd key":  x # odd', '# between', '# last'];
+    expect(changed.split('\n').filter((line) => lines.some((one) => line.endsWith(one)))).toHaveLength(lines.length);
+    expect(changed).toContain('      d: e\n');
+    expect(nodeTexts(changed)[0]?.map).toEqual({ a: 'a', 'odd key': 'x', c: 'c', d: 'e' });
+  });
+
+  test('is not possible if braces or brackets have comments between them, which would be lost', () => {
+    const maps = ['{ a: b, # one\n      c: d }', '[ a, # one\n      b ]', '[\n      # one\n      a ]'];
+    for (const map of maps) expect(nodeTexts(`nodes:\n  - type: http\n    map: ${map}\n`)[0]?.map).toBeUndefined();
   });
 
   test('is possible only if each value of the map is just a path', () => {

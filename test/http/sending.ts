@@ -70,7 +70,7 @@ function toSecret(given: string | { text: string; hosts: readonly string[] }): S
   return typeof given === 'string' ? { text: given, from: 'test' } : { ...given, from: 'test' };
 }
 
-/** Returns a GET request with generous limits. */
+/** Returns a GET request with limits that only a hang can reach, even on a machine with much else to do. */
 function requestOf(url: string, { auth, ...more }: Changes = {}): HttpRequest {
   const { origin, pathname, search } = new URL(url);
   return {
@@ -78,7 +78,7 @@ function requestOf(url: string, { auth, ...more }: Changes = {}): HttpRequest {
     origin,
     path: pathname + search,
     headers: {},
-    timeoutMs: 2000,
+    timeoutMs: 30_000,
     maxBodyBytes: 10_000_000,
     followAny: false,
     auth: auth && ('type' in auth ? [auth] : auth),

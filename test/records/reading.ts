@@ -6,7 +6,7 @@ import { messageWithAdvice } from '../../src/cli/advice.ts';
 import type { AutomateError } from '../../src/core/failure.ts';
 import type { Item } from '../../src/core/item.ts';
 import { textOf, type Value } from '../../src/core/value/value.ts';
-import { errorFields } from '../../src/records/errors.ts';
+import { errorFields } from '../../src/records/errors-file.ts';
 import { formatOfName } from '../../src/records/formats.ts';
 import { openSource, type RecordSource, type SourceOptions } from '../../src/records/source.ts';
 

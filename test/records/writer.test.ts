@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
 import type { Fields } from '../../src/core/record.ts';
 import { ExactNumber, jsonOf, type Value } from '../../src/core/value/value.ts';
-import { errorFields } from '../../src/records/errors.ts';
+import { errorFields } from '../../src/records/errors-file.ts';
 import { createWriter, formatOfName } from '../../src/records/formats.ts';
 import { itemsOf, openText } from './reading.ts';
 

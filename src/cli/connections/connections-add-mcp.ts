@@ -10,7 +10,7 @@ import { findAsker } from '../ask.ts';
 import { noteInAudit } from '../keys/stored-keys.ts';
 import { printServer } from '../show/tools.ts';
 import type { Terminal } from '../terminal.ts';
-import { authOf, chooseName, offerSecret, setHeaders, type WrittenConnection, withoutAbsent } from './connections-auth.ts';
+import { authOf, chooseName, offerSecret, refuseMissing, setHeaders, type WrittenConnection, withoutAbsent } from './connections-auth.ts';
 import type { AddOptions } from './connections-options.ts';
 
 /** Saves nothing if the test fails. */
@@ -19,6 +19,7 @@ export async function addMcpCommand(given: string | undefined, options: AddOptio
   refuseMistakes(options);
   const name = await chooseName(given, options, 'mcp', asker);
   const { written, auth } = await mcpConnection(name, options, asker);
+  refuseMissing(auth, written.url);
   const connection = compileMcp(name, written);
   if (auth && auth.type !== 'oauth2_authorization_code') await offerSecret(auth, asker, terminal, options.env);
   const server = options.test ? await testServer(connection, options, terminal) : undefined;

@@ -15,6 +15,7 @@ import {
   exampleOf,
   type GivenAuth,
   offerSecret,
+  refuseMissing,
   setHeaders,
   type WrittenConnection,
   withoutAbsent,
@@ -33,6 +34,7 @@ export async function addCommand(
   const asker = findAsker();
   const name = await chooseName(given.name, options, 'http', asker);
   const { written, auth } = await httpConnection(name, options, asker);
+  refuseMissing(auth, written.base_url);
   await loadLibraries(JSON.stringify(written));
   compileSavedConnection(name, written, false);
   await saveConnection(name, written, options);

@@ -1,5 +1,5 @@
-import { connectionAuth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
-import { type AuthPart, type AuthType, optionValue } from '../../core/auth/auth-type.ts';
+import { authProblem, connectionAuth, neededCredentials, placedAuths } from '../../core/auth/auth.ts';
+import { type AuthPart, type AuthType, optionValue, originOf } from '../../core/auth/auth-type.ts';
 import { authTypes, loginTypes } from '../../core/auth/auth-types.ts';
 import { mcpLoginParts } from '../../core/auth/authorization-code.ts';
 import { usageError } from '../../core/failure.ts';
@@ -72,6 +72,19 @@ export async function authOf(
     if (value !== undefined) auth[key] = value;
   }
   return auth as GivenAuth;
+}
+
+/** Throws an AutomateError (`usage`) for an option that only some servers need, with the option of this command in place of the YAML. */
+export function refuseMissing(auth: GivenAuth | undefined, url: unknown): void {
+  const { data } = connectionAuth.safeParse(auth);
+  const origin = originOf(String(url));
+  for (const placed of placedAuths(data)) {
+    const { message = '', missing = [] } = authProblem(placed.auth, { allowHttp: true, origin }) ?? {};
+    const { parts } = typeNamed(placed.auth.type, allTypes);
+    if (missing.length === 0) continue;
+    const words = missing.map((option) => wordsFor(option, parts[option] as AuthPart));
+    throw usageError(`${message.split('\n')[0]}\nadd ${missing.length > 1 ? 'them' : 'it'}, for example: ${words.join(' ')}`);
+  }
 }
 
 /** A session has the secrets of its logins, and all others have one. */

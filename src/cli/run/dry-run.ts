@@ -1,11 +1,11 @@
 import { type ActionRequest, isLocal } from '../../core/action.ts';
 import { cleaned } from '../../core/answer/response.ts';
-import { requestKey } from '../../core/answers.ts';
 import { durationText } from '../../core/duration.ts';
 import { AutomateError } from '../../core/failure.ts';
 import type { Item } from '../../core/item.ts';
 import type { Step } from '../../core/node.ts';
 import { allSteps, type Plan } from '../../core/plan.ts';
+import { requestKey } from '../../core/request-key.ts';
 import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { bookPath } from '../../credits/book.ts';
 import type { MonthlyUsage } from '../../credits/holds.ts';

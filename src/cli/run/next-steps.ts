@@ -7,7 +7,7 @@ import { shellWord } from '../../core/text/quoted-word.ts';
 import { envOf } from '../../files/home.ts';
 import { hasFailedList } from '../../output/failed-records.ts';
 import { canResume, isFileOrFree, type OutputPlan } from '../../output/output-plan.ts';
-import type { CompleteCounts } from '../../output/truth.ts';
+import type { CompleteCounts } from '../../output/truth-file.ts';
 import { extensionOf, formatOfPath, traitsOf } from '../../records/formats.ts';
 import type { NextStep } from '../../report/reported-run.ts';
 import { neverFoundIn } from '../../report/run-view.ts';

@@ -6,7 +6,7 @@ import { refuseOutput } from '../../output/output-claim.ts';
 import { canResume, isFileOrFree, type OutputPlan } from '../../output/output-plan.ts';
 import { findOutput } from '../../output/unfinished-run.ts';
 import { chooseRecords, PilotFindings } from '../../preview/pilot.ts';
-import { onOneLine } from '../../records/errors.ts';
+import { onOneLine } from '../../records/errors-file.ts';
 import { inputPaths } from '../../records/inputs.ts';
 import { failuresOf, type PilotView, type RunView } from '../../report/run-view.ts';
 import type { RunHandle } from '../../run/run.ts';

@@ -7,7 +7,7 @@ import { authorities } from '../../http/authorities.ts';
 import { refuseOutput } from '../../output/output-claim.ts';
 import { answersPath, canResume, type OutputPlan, planOutput } from '../../output/output-plan.ts';
 import { selectRecords } from '../../output/selected-records.ts';
-import type { CompleteRun } from '../../output/truth.ts';
+import type { CompleteRun } from '../../output/truth-file.ts';
 import { findGone, lookForOld } from '../../output/update/claimed-memory.ts';
 import { inputFormat, openFlowInput, refuseWithoutFolder, tellingNotes } from '../../records/inputs.ts';
 import type { RecordSource } from '../../records/source.ts';
@@ -25,10 +25,10 @@ import { printWarnings } from '../show/problems.ts';
 import { sayNote, type Terminal } from '../terminal.ts';
 import { dryRun } from './dry-run.ts';
 import { alreadyCompleteText, messageInRun, wordsOf } from './next-steps.ts';
-import type { NoticeOptions, Notices } from './notices.ts';
 import type { PartOfRun, RunWatcher, ShowRun } from './pilot.ts';
 import { planRun } from './plan-run.ts';
 import { atOnceText, attemptText, eventText, type ProgressShow, showProgress, waitText } from './progress.ts';
+import type { NoticeOptions, Notices } from './run-notices.ts';
 import { type GivenRun, type GivenRunOptions, refuse, refuseAnswers, refuseWorkerConflicts, type WrittenRun } from './run-options.ts';
 import { quietText, summaryText } from './summary.ts';
 
@@ -90,7 +90,7 @@ export async function withSignals(
 /** Undefined if nobody is told. */
 async function openNotices(options: NoticeOptions, terminal: Terminal): Promise<Notices | undefined> {
   if (options.notify === undefined && !process.env.AUTOMATE_NOTIFY) return undefined;
-  return (await import('./notices.ts')).Notices.open(options, terminal);
+  return (await import('./run-notices.ts')).Notices.open(options, terminal);
 }
 
 async function showRun(request: RunRequest, written: WrittenRun, terminal: Terminal, watcher: RunWatcher): Promise<number> {

@@ -4,7 +4,7 @@ import { excerpt } from '../../core/answer/response.ts';
 import { durationText } from '../../core/duration.ts';
 import { counted, creditsText, creditText, formatCount, goneNotes } from '../../core/text/number.ts';
 import { listedNames } from '../../core/text/suggest.ts';
-import { onOneLine } from '../../records/errors.ts';
+import { onOneLine } from '../../records/errors-file.ts';
 import { givenNamesText } from '../../report/early-warnings.ts';
 import { doneOf } from '../../report/reported-run.ts';
 import { type FailureView, largestFirst, type PilotView, type RunView, type TokenFigures } from '../../report/run-view.ts';

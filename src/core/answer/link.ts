@@ -1,4 +1,5 @@
 import { isLoopback, isUpgraded, targetOf, withoutParameter } from '../template/url.ts';
+import { isObject, type JsonObject, type Value } from '../value/value.ts';
 import { excerpt } from './response.ts';
 
 /** The redirect statuses that are followed (RFC 9110, 15.4). */
@@ -78,4 +79,16 @@ export function nextLink(header: string | undefined): string | undefined {
     if (relations?.includes('next') && !values.has('anchor')) return target;
   }
   return undefined;
+}
+
+/** True for a list of links as in FHIR, in Siren, and in the APIs of PayPal and Oracle. An empty list has no next page. */
+export function isLinkList(value: Value | undefined): value is JsonObject[] {
+  return Array.isArray(value) && value.every((link) => isObject(link) && ('rel' in link || 'relation' in link));
+}
+
+/** Returns the address of the link to the next page. */
+export function nextOfLinks(list: readonly JsonObject[]): string | undefined {
+  const next = list.find(({ rel, relation }) => [rel ?? relation].flat().some((name) => String(name).toLowerCase() === 'next'));
+  const address = [next?.href, next?.url, next?.uri].find((one) => typeof one === 'string');
+  return address as string | undefined;
 }

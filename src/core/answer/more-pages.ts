@@ -11,7 +11,7 @@ import {
   type Flag,
   isFromZero,
   isMore,
-  isUrl,
+  leadsToUrl,
   mayHaveSign,
   type PageMember,
   type Signs,
@@ -122,7 +122,7 @@ function graphqlNotes({ flag, next }: Signs, query: string): string[] {
 function byValue({ at, holder, name }: PageMember, request: PagedRequest): PaginateLines {
   const path = textOfPath(at);
   const value = holder[name] as Value;
-  if (isUrl(value) && name !== 'offset')
+  if (leadsToUrl(value) && name !== 'offset')
     return [
       ['type', 'next_url'],
       ['path', path],

@@ -1,4 +1,5 @@
 import { ExactNumber, isObject, type JsonObject, textOf, type Value, type ValuePath } from '../value/value.ts';
+import { isLinkList, nextOfLinks } from './link.ts';
 import { valueAt } from './path.ts';
 
 const urlForm = /^(?:https?:\/\/|[/?]|[^\s?]*\?[^\s=]+=)/i;
@@ -28,6 +29,9 @@ const ownOffset = /^(?:(?:UTC|GMT)?\s*[+-]?[\d:.]*|Z)$/i;
 /** Members of an object that leads to the next page, as in HAL, JSON:API and the APIs of HubSpot and Intercom. */
 const linkNames = ['href', 'url', 'uri', 'link', 'after', 'starting_after', 'cursor', 'token'];
 
+/** Names of lists of links, each with its relation. */
+const linkLists: ReadonlySet<string> = new Set(['link', 'links', 'Link', 'Links', '_links']);
+
 const moreFlags = named(
   'has more',
   'has next page',
@@ -52,7 +56,7 @@ const pagingNames: ReadonlySet<string> = new Set([
   ...['_links', '_meta', '_metadata', '_pagination'],
 ]);
 
-const signNames: ReadonlySet<string> = new Set([...nextNames, ...moreFlags, ...lastFlags, ...pageTotals, ...totals]);
+const signNames: ReadonlySet<string> = new Set([...nextNames, ...linkLists, ...moreFlags, ...lastFlags, ...pageTotals, ...totals]);
 
 /** A member of an answer, by the path that leads to it. */
 export interface PageMember {
@@ -87,9 +91,9 @@ export function signsIn(body: Value | undefined, places: readonly ValuePath[], r
   const flags = members.flatMap((member) => flagOf(member) ?? []);
   // Many servers also send a cursor with the last page, so a flag decides.
   if (flags.some(({ holder, name, isTrueAtEnd }) => isTrue(holder[name]) === isTrueAtEnd)) return undefined;
-  const leading = members.filter(({ name }) => nextNames.has(name) || name === 'offset');
+  const leading = members.filter(({ name }) => nextNames.has(name) || linkLists.has(name) || name === 'offset');
   const values = leading.flatMap((member) => valueIn(member) ?? []);
-  const next = values.find(({ holder, name }) => isUrl(holder[name])) ?? values[0];
+  const next = values.find(({ holder, name }) => leadsToUrl(holder[name])) ?? values[0];
   const [flag = leading.map(trueNext).find((found) => found !== undefined)] = flags;
   if (flag || next) return { flag, next };
   // A server that says that there is no next page knows it better than its counts.
@@ -120,6 +124,7 @@ function trueNext(member: PageMember): Flag | undefined {
 function valueIn(member: PageMember): PageMember | undefined {
   const { at, holder, name } = member;
   const value = holder[name];
+  if (linkLists.has(name)) return isLinkList(value) && nextOfLinks(value) !== undefined ? member : undefined;
   // An offset is usually that of this page. The one of Airtable is a cursor.
   if (name === 'offset') return typeof value === 'string' && !ownOffset.test(value) ? member : undefined;
   if (name === 'LastEvaluatedKey') return isObject(value) ? member : undefined;
@@ -192,7 +197,12 @@ function isTrue(value: Value | undefined): boolean {
   return value === true || value === 'true';
 }
 
-export function isUrl(value: Value | undefined): boolean {
+/** True for a URL, and for a list of links. */
+export function leadsToUrl(value: Value | undefined): boolean {
+  return isLinkList(value) || isUrl(value);
+}
+
+function isUrl(value: Value | undefined): boolean {
   return typeof value === 'string' && urlForm.test(value);
 }
 

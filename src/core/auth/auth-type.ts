@@ -86,6 +86,8 @@ export interface AuthUse {
 export interface AuthProblem {
   readonly option: string;
   readonly message: string;
+  /** Options that are only missing because the host does not contain their values. */
+  readonly missing?: readonly string[];
 }
 
 export interface SecretUse {

@@ -51,7 +51,10 @@ function scopeIn(hostname: string): SigningScope {
 }
 
 /** For which service and region to sign. `missing` names what neither the flow nor the host says, in words for a message. */
-export function awsScope({ service, region }: SigningScope, origin: string): SigningScope & { readonly missing?: string } {
+export function awsScope(
+  { service, region }: SigningScope,
+  origin: string,
+): SigningScope & { readonly missing?: string; readonly options?: readonly string[] } {
   const { hostname } = new URL(origin);
   const found = scopeIn(hostname);
   const scope = { service: service ?? found.service, region: region ?? found.region };
@@ -60,7 +63,7 @@ export function awsScope({ service, region }: SigningScope, origin: string): Sig
   if (missing.length === 0) return scope;
   const [it, lines] = [missing.length > 1 ? 'them' : 'it', missing.map((option) => `${option}: ${examples[option]}`).join(', ')];
   const message = `expected ${missing.join(' and ')}, because the host ${hostname} does not contain ${it}\nadd ${it} to auth, for example: ${lines}`;
-  return { ...scope, missing: message };
+  return { ...scope, missing: message, options: missing };
 }
 
 /** A signature for AWS services (Signature Version 4). */
@@ -81,8 +84,8 @@ export const awsSigv4 = defineAuthType({
     credential: credentialPart('ACCESS_KEY_ID:SECRET_ACCESS_KEY', 'aws', 'aws'),
   },
   problem(auth, { origin }) {
-    const { missing } = origin === undefined ? {} : awsScope(auth, origin);
-    return missing === undefined ? undefined : { option: auth.region === undefined ? 'region' : 'service', message: missing };
+    const { missing: message, options: missing } = origin === undefined ? {} : awsScope(auth, origin);
+    return message === undefined ? undefined : { option: auth.region === undefined ? 'region' : 'service', message, missing };
   },
   from: 'request',
   credentials: ({ credential }, origin) => [credentialFor(credential, origin)],

@@ -60,7 +60,8 @@ interface AnswerTotals {
 
 /** The answers that the last run has used for a record, and its flow. */
 interface UsedAnswers {
-  readonly flow: FlowOrigins;
+  /** `endedMs` is when the run has ended, after it had closed its output. Undefined if it was killed or is under way. */
+  readonly flow: FlowOrigins & { readonly endedMs?: number };
   readonly answers: readonly (StoredAnswer & { readonly isNew: boolean })[];
 }
 
@@ -140,6 +141,10 @@ export class AnswersDatabase {
       this.#database.prepare('insert into sessions values (?, ?, ?, ?, ?)').run(number, runs[0], first, lastAnswer, JSON.stringify(flow));
       return { number, first, lastAnswer };
     });
+  }
+
+  endSession({ number }: AnswerSession, ms: number): void {
+    this.#database.prepare(`update sessions set flow = json_set(flow, '$.endedMs', ?) where number = ?`).run(ms, number);
   }
 
   /** A session that only finds answers. */
@@ -282,7 +287,7 @@ export class AnswersDatabase {
     // A batch can have several rows of the record.
     const whole = new Set(used.map((one) => this.answerWith(one)?.part?.of ?? one));
     const answers = [...whole].flatMap((one) => this.answerWith(one) ?? []);
-    return { flow: JSON.parse(flow) as FlowOrigins, answers: answers.map((one) => ({ ...one, isNew: one.number > lastAnswer })) };
+    return { flow: JSON.parse(flow) as UsedAnswers['flow'], answers: answers.map((one) => ({ ...one, isNew: one.number > lastAnswer })) };
   }
 
   /** A run adds answers to the index only from time to time, so one that is under way or was killed has answers that are not in it. */

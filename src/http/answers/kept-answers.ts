@@ -203,9 +203,13 @@ export class KeptAnswers implements Answers {
 
   /** Also packs what killed processes have left. Workers leave that to their run. */
   async close(isOfWorker = false): Promise<void> {
+    const end = () => {
+      this.#database.packOpen();
+      this.#database.endSession(this.#options.session, this.#options.wallNow());
+    };
     try {
       this.#endTurn();
-      if (!isOfWorker && this.#writing(() => this.#database.packOpen())) this.#endTurn();
+      if (!isOfWorker && this.#writing(end)) this.#endTurn();
     } finally {
       await this.#database.close(this.#options.isShared && !isOfWorker);
     }

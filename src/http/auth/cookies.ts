@@ -47,6 +47,10 @@ export class Cookies implements RequestSigner {
     return this.#jar.getCookiesSync(origin, { allPaths: true }).find(({ key }) => key === name)?.value;
   }
 
+  names(origin: string): string[] {
+    return this.#jar.getCookiesSync(origin, { allPaths: true }).map(({ key }) => key);
+  }
+
   /** Masks the cookies in an answer, also those that are masked nowhere else because newer ones have replaced them. */
   masked(answer: HttpResponse): HttpResponse {
     return withoutEcho(answer, [...this.#values]);

@@ -1,7 +1,7 @@
 import type { Documents } from '../../core/answer/document.ts';
 import { linkTarget, redirectStatuses } from '../../core/answer/link.ts';
 import { rootValue } from '../../core/answer/mapping.ts';
-import type { Path } from '../../core/answer/path.ts';
+import { type Path, pathTo } from '../../core/answer/path.ts';
 import { documentKind, excerpt, readBody, readDocument } from '../../core/answer/response.ts';
 import { authKey, type SessionAuth } from '../../core/auth/auth.ts';
 import type { Signature } from '../../core/auth/auth-type.ts';
@@ -171,13 +171,17 @@ class OpenSession {
     const slot = `session ${authKey(this.#auth)}`;
     const session = new LoggedIn(this.#auth, this.#tools, slot);
     let lifetimeMs = typeof this.#auth.lasts === 'number' ? this.#auth.lasts : undefined;
+    const answers: LoginAnswer[] = [];
     for (const [index, login] of this.#plan.logins.entries()) {
       const answer = await this.#sendLogin(login, index, session);
+      answers.push(answer);
       for (const taken of login.take) this.#take(taken, { answer, session, slot, origin: login.origin, where: this.#where(login, index) });
       lifetimeMs = this.#lifetimeIn(answer) ?? lifetimeMs;
     }
-    if (this.#plan.lasts && lifetimeMs === undefined)
-      throw this.#refusal(`no answer to the login has a number of seconds at "${this.#auth.lasts}" (lasts)`);
+    if (this.#plan.lasts && lifetimeMs === undefined) {
+      const found = foundIn(answers, this.#plan.lasts, 'lasts');
+      throw new CredentialRefused(`no answer to the login has a number of seconds at "${this.#auth.lasts}" (lasts)\n${found}`, false);
+    }
     if (lifetimeMs !== undefined) session.expiresMs = this.#tools.now() + Math.max(lifetimeMs, 1000);
     return session;
   }
@@ -255,23 +259,34 @@ class OpenSession {
   }
 
   #take({ name, from }: Taken, { answer, session, slot, origin, where }: Taking): void {
-    const refused = `${where} was refused: the server answered ${answer.status}`;
+    const found = `${where}: the server answered ${answer.status}`;
     if ('cookie' in from) {
       session.take(name, from);
       if (session.cookies?.take(origin, from.cookie) !== undefined) return;
-      throw this.#refusal(`${refused}, and set no cookie "${from.cookie}" (take.${name})`);
+      const cookies = session.cookies?.names(origin) ?? [];
+      const missing = `${found}, and set no cookie "${from.cookie}" (take.${name})`;
+      throw this.#nothingTaken(answer, missing, correction(`take.${name}`, 'cookies', cookies));
     }
     const value = firstValue(from.paths, answer) ?? '';
+    const path = `"${from.paths.at(-1)?.text}"`;
+    const advice = foundIn([answer], from.paths, `take.${name}`);
     if (isObject(value) || Array.isArray(value)) {
-      const found = Array.isArray(value) ? 'a list' : 'an object';
-      throw this.#refusal(`${refused}, and "${from.paths.at(-1)?.text}" is ${found}, not a text (take.${name})${saidIn(answer)}`);
+      const kind = Array.isArray(value) ? 'a list' : 'an object';
+      throw this.#nothingTaken(answer, `${found}, and ${path} is ${kind}, not a text (take.${name})`, advice);
     }
     const text = textOf(value);
-    if (text === '') throw this.#refusal(`${refused}, and the answer has no "${from.paths.at(-1)?.text}" (take.${name})${saidIn(answer)}`);
+    if (text === '') throw this.#nothingTaken(answer, `${found}, and the answer has no ${path} (take.${name})`, advice);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: a header cannot contain them
     if (/[\x00-\x1f\x7f]/.test(text)) throw this.#refusal(`${where}: the value of take.${name} has a control character`);
     this.#tools.secret(text, `${slot} ${name}`);
     session.take(name, text);
+  }
+
+  /** A new credential is only advised if the answer reports an error: otherwise the path can be wrong, and the login a good one. */
+  #nothingTaken({ body }: LoginAnswer, message: string, advice: string): LimitReached {
+    const error = errorIn(body);
+    if (error === '') return new CredentialRefused(`${message}\n${advice}`, false);
+    return this.#refusal(`${message}${error}\nif the login was good, ${advice}`);
   }
 
   #lifetimeIn(answer: LoginAnswer): number | undefined {
@@ -372,8 +387,52 @@ function redirected(request: HttpRequest, { status, header }: HttpResponse): Htt
 }
 
 /** The words of the server, without what might be a token: a login's answer can contain one that is not known yet. */
-function saidIn({ body }: LoginAnswer): string {
+function saidIn({ body }: Pick<LoginAnswer, 'body'>): string {
   if (body === undefined) return '';
-  const text = excerpt(typeof body === 'string' ? body : jsonOf(body), 300);
-  return `: ${text.replace(/(?=[\w+/=.~-]{8})[\w+/=.~-]*(?:\d[\w+/=.~-]*){4}|[\w+/=.~-]{25,}/g, '***')}`;
+  return `: ${withoutTokens(excerpt(typeof body === 'string' ? body : jsonOf(body), 300))}`;
+}
+
+function withoutTokens(text: string): string {
+  return text.replace(/(?=[\w+/=.~-]{8})[\w+/=.~-]*(?:\d[\w+/=.~-]*){4}|[\w+/=.~-]{25,}/g, '***');
+}
+
+/** The error that an answer reports. Its other members are left out, because a short token cannot be told from a word. */
+function errorIn(body: Value | undefined): string {
+  if (typeof body === 'string') return /\s/.test(body.trim()) ? saidIn({ body }) : '';
+  if (!isObject(body)) return '';
+  const members = Object.entries(body).filter(([name, value]) =>
+    value === false ? /^(?:ok|success)$/i.test(name) : value && /error|fault|fail|message|msg|detail|reason/i.test(name),
+  );
+  return members.length === 0 ? '' : saidIn({ body: objectOf(members) });
+}
+
+const maxNames = 20;
+
+/** The names of what the answers have in the place of the paths, never with values: they can be tokens. */
+function foundIn(answers: readonly LoginAnswer[], paths: readonly Path[], option: string): string {
+  if (paths.at(-1)?.root === 'headers')
+    return correction(
+      option,
+      'headers',
+      answers.flatMap(({ headers }) => Object.keys(headers)),
+    );
+  return correction(
+    option,
+    'fields',
+    answers.flatMap(({ body }) => (body === undefined ? [] : leavesOf(body, ''))),
+  );
+}
+
+function correction(option: string, kind: string, names: readonly string[]): string {
+  const different = [...new Set(names)].filter((name) => name !== '');
+  const more = different.length > maxNames ? `, and ${different.length - maxNames} more` : '';
+  const list = different.length === 0 ? `no ${kind}` : `the ${kind} ${different.slice(0, maxNames).join(', ')}${more}`;
+  return `correct ${option}: the answer has ${list}`;
+}
+
+/** The paths of all values. Elements of a list share the path of the first one. */
+function leavesOf(value: Value, path: string): string[] {
+  if (Array.isArray(value)) return value.length === 0 ? [path] : leavesOf(value[0] as Value, pathTo(path, 0));
+  if (!isObject(value)) return [path];
+  return Object.entries(value).flatMap(([name, member]) => leavesOf(member, pathTo(path, withoutTokens(excerpt(name, 60)))));
 }

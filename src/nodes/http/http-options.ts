@@ -14,7 +14,7 @@ import { schemaFile } from '../schema-option.ts';
 
 const max = z.int().min(1).max(1_000_000).default(100).describe('maximum number of pages; if a record has more, it fails');
 const nextPath = path.describe(
-  "next_url, cursor: the path of the next page's URL or cursor in the answer, or in the last item with from: last_item",
+  "next_url, cursor: the path of the next page's URL or cursor in the answer, or in the last item with from: last_item; next_url also finds the URL in a list of links",
 );
 const param = z
   .string()

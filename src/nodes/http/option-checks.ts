@@ -28,19 +28,33 @@ export function checkHttpOptions(options: HttpOptions, mapping: Mapping | undefi
   if (cache !== undefined) problem(['cache'], 'the same batch is rarely sent twice, so its answer is not cached; leave out cache or batch');
 }
 
+const allStatuses = Array.from({ length: 500 }, (_, index) => index + 100);
+
 /** Reports conditions that are never true, and warns of conditions that are false for every status in `success`. */
-function checkRules({ success, fail_when: failWhen, retry_when: retryWhen }: HttpOptions, { problem, warn }: BuildContext): void {
-  const statuses = Array.from({ length: 500 }, (_, index) => index + 100).filter((status) => hasStatus(success, status));
-  for (const [name, rule] of Object.entries({ fail_when: failWhen, retry_when: retryWhen })) {
+function checkRules(options: HttpOptions, { problem, warn }: BuildContext): void {
+  const { success, fail_when, retry_when } = options;
+  for (const [name, rule] of Object.entries({ fail_when, retry_when })) {
     if (!rule || rule.named.some((variable) => variable !== 'status')) continue;
-    if (statuses.some((status) => orUndefined(() => rule.evaluate(new Map([['status', status]]), noClock)) ?? true)) continue;
+    const meant = allStatuses.filter((status) => orUndefined(() => rule.evaluate(new Map([['status', status]]), noClock)) ?? true);
+    if (meant.some((status) => hasStatus(success, status))) continue;
     if (rule.named.length === 0) problem([name], 'this condition is never true; expected a condition on status, headers or body');
-    else
-      warn(
-        [name],
-        'this condition is never true: it is used only for answers with a status listed in success, and other answers fail anyway',
-      );
+    else if (meant.length === 0) warn([name], 'this condition is never true: no status from 100 to 599 fits it');
+    else {
+      const use = `it is used only for answers with a status in success (${success.join(', ')}), and other answers fail anyway`;
+      const remedy =
+        name === 'retry_when' ? retryRemedy(meant, options) : 'leave it out, or if the record should not fail, add the status to success';
+      warn([name], `this condition is never true: ${use}\n${remedy}`);
+    }
   }
+}
+
+const shownStatuses = 5;
+
+function retryRemedy(meant: readonly number[], { retry: { on } }: HttpOptions): string {
+  const others = meant.filter((status) => !hasStatus(on, status));
+  if (others.length === 0) return 'leave it out: retry.on has these statuses already';
+  const classes = new Set(others.map((status) => `${Math.floor(status / 100)}xx`));
+  return `to retry such answers: retry: { on: [${[...on, ...(others.length > shownStatuses ? classes : others)].join(', ')}] }`;
 }
 
 function checkBodyOptions(options: HttpOptions, problem: ReportProblem): void {

@@ -1,4 +1,4 @@
-import { linkTarget, lostBody, nextLink } from '../../core/answer/link.ts';
+import { isLinkList, linkTarget, lostBody, nextLink, nextOfLinks } from '../../core/answer/link.ts';
 import { kindOf, rootValue } from '../../core/answer/mapping.ts';
 import { compilePath, type Path, valueAt } from '../../core/answer/path.ts';
 import { shownSignature } from '../../core/auth/auth.ts';
@@ -41,7 +41,7 @@ export function turningOf(options: PaginateOptions, list: ValuePath | undefined,
       return { first, turn: (page) => linked(page, nextLink(page.answer.header('link')), rules) };
     case 'next_url': {
       const path = singlePath(options.path, 'value');
-      return { first, turn: (page) => linked(page, textAt(path, page.answer), rules) };
+      return { first, turn: (page) => linked(page, urlAt(path, page.answer), rules) };
     }
     case 'cursor':
       return { first, turn: cursorTurn(options, list) };
@@ -127,9 +127,10 @@ function pageTarget(
   }
 }
 
-/** Returns the value that leads to the next page as text for a URL; undefined after the last page. */
-function textAt(path: Path, answer: HttpAnswer): string | undefined {
+/** Returns the URL of the next page, which can stand in a list of links; undefined after the last page. */
+function urlAt(path: Path, answer: HttpAnswer): string | undefined {
   const value = cursorAt(path, answer);
+  if (isLinkList(value)) return nextOfLinks(value);
   return value === undefined ? undefined : queryText(path, value, answer.status);
 }
 

@@ -20,7 +20,7 @@ import {
   readTruth,
   TruthLog,
   truthPath,
-} from '../truth.ts';
+} from '../truth-file.ts';
 import type { RetryClaim } from '../unfinished-run.ts';
 import type { GoneRecords } from './gone-records.ts';
 import { type OfRun, type OldFiles, openRecordMemory, type RecordMemory } from './record-memory.ts';

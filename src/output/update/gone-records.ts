@@ -19,7 +19,7 @@ import type { OutputPlan } from '../output-plan.ts';
 import { partPath } from '../replace.ts';
 import { isRegularFile } from '../sink.ts';
 import { SpillFiles } from '../spill.ts';
-import { entriesOf, type FoundMemory, type RememberedRows } from '../truth.ts';
+import { entriesOf, type FoundMemory, type RememberedRows } from '../truth-file.ts';
 import { Table } from './old-records.ts';
 
 export interface GoneCounts {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
-import { entryBytes, entryIn, entryPlace, type FoundMemory, hashBytes, type RememberedRows } from '../truth.ts';
+import { entryBytes, entryIn, entryPlace, type FoundMemory, hashBytes, type RememberedRows } from '../truth-file.ts';
 
 /** Minimum bytes per read if parts are requested in their order. */
 const windowBytes = 128 * 1024;

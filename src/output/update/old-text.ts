@@ -5,7 +5,7 @@ import type { Fields } from '../../core/record.ts';
 import type { TextFormat } from '../../records/format.ts';
 import { traitsOf } from '../../records/formats.ts';
 import { gunzip } from '../../records/utf8.ts';
-import type { FoundMemory, RememberedRows } from '../truth.ts';
+import type { FoundMemory, RememberedRows } from '../truth-file.ts';
 import { WindowReader } from './old-records.ts';
 
 /** Reads the rows of an earlier output, in any order. */

@@ -11,7 +11,7 @@ import type { RecordSource } from '../../records/source.ts';
 import type { OutputMemory } from '../output.ts';
 import type { OutputPlan } from '../output-plan.ts';
 import { Renderer } from '../renderer.ts';
-import { type FoundMemory, hashBytes, type RememberedRows, type TruthLog, wholeBytes } from '../truth.ts';
+import { type FoundMemory, hashBytes, type RememberedRows, type TruthLog, wholeBytes } from '../truth-file.ts';
 import { JoinedValues } from './joined-values.ts';
 import { OldRecords } from './old-records.ts';
 import { OldOutputText } from './old-text.ts';

@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts';
 import { isErrorField } from '../../core/record.ts';
 import { maxDepth, writtenNames } from '../../core/value/json.ts';
 import { isObject, type JsonObject, type Value } from '../../core/value/value.ts';
-import { failedAs, otherFields, unreadableBefore } from '../errors.ts';
+import { failedAs, otherFields, unreadableBefore } from '../errors-file.ts';
 
 /** The part that does not depend on the record's position in the input. */
 export type RecordContent = Pick<Item, 'fields' | 'failure' | 'failedAs'>;

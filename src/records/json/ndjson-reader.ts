@@ -3,7 +3,7 @@ import type { Item } from '../../core/item.ts';
 import { escapedControls } from '../../core/text/quoted-word.ts';
 import { parseJson } from '../../core/value/json.ts';
 import { isObject } from '../../core/value/value.ts';
-import { Unreadable } from '../errors.ts';
+import { Unreadable } from '../errors-file.ts';
 import { maxRecordBytes, type Position, type RecordReader, tooLong } from '../record-reader.ts';
 import { jsonFault } from './json-fault.ts';
 import { type RecordContent, recordOf, valueKind } from './json-record.ts';
@@ -84,11 +84,14 @@ function readLine(text: string, line: number): RecordContent {
     const fault = jsonFault(text, 'the end of the line');
     const isOpen = line === 1 && fault?.offset === text.length;
     const reason = fault ? `${fault.message} at column ${fault.offset + 1}` : (error as Error).message;
-    return unreadableLine(text, line, reason, isOpen ? overLines[text.charAt(0)] : undefined);
+    const isOther = line === 1 && fault?.offset === 0;
+    return unreadableLine(text, line, reason, isOpen ? overLines[text.charAt(0)] : isOther ? otherFormat : undefined);
   }
 }
 
 const listOfRecords = { code: 'list-of-records', details: {} } as const;
+
+const otherFormat = { code: 'no-json-line', details: {} } as const;
 
 /** Kinds of JSON text over several lines, by its first character. */
 const overLines: Readonly<Record<string, ErrorFacts>> = {

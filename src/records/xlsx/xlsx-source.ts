@@ -2,7 +2,7 @@ import type { Item } from '../../core/item.ts';
 import { SparseFields } from '../../core/record.ts';
 import { counted } from '../../core/text/number.ts';
 import { earlierFailure, recordOfRow } from '../csv-reader.ts';
-import { Unreadable } from '../errors.ts';
+import { Unreadable } from '../errors-file.ts';
 import type { OpenArchive } from '../format.ts';
 import { type HeaderPlace, headerOf, headerOfWidth, headerProblem, missingFirstRow, missingHeader } from '../header.ts';
 import type { Input } from '../input.ts';

@@ -1,7 +1,7 @@
 import type { Closing } from '../../engine/phase.ts';
 import type { Unit, UnitListener, Units } from '../../engine/unit-passage.ts';
 import type { SpilledText } from '../../output/spill.ts';
-import type { RunDesk } from '../desk.ts';
+import type { RunDesk } from '../run-desk.ts';
 import { Arrivals, discard } from './arrivals.ts';
 import type { Channel, ChannelListener, Children } from './children.ts';
 import { errorOfForm, unitText } from './wire-form.ts';

@@ -253,13 +253,34 @@ describe('a flow without the service or region that the host does not contain', 
     await expect(place.read('out.csv')).rejects.toThrow('ENOENT');
   });
 
-  test('is refused as a saved connection, which is then not saved', async () => {
+  test.each([
+    [
+      'expected region, because the host s3.example.com does not contain it\n  add it, for example: --auth-set region=eu-central-1\n',
+      ['--auth-set', 'service=s3'],
+    ],
+    [
+      'expected service and region, because the host s3.example.com does not contain them\n  add them, for example: --auth-set service=dynamodb --auth-set region=eu-central-1\n',
+      [],
+    ],
+  ])('is refused as a saved connection, which is then not saved, with the option to type: %s', async (message, more) => {
     const place = await workplace({});
-    const settings = ['--base-url', 'https://s3.example.com', '--auth', 'aws_sigv4', '--credential', 'aws', '--auth-set', 'service=s3'];
-    const { code, stderr } = await place.automate(['connections', 'add', 'http', 'store', ...settings]);
-    const message = 'expected region, because the host s3.example.com does not contain it\n  add it to auth,';
-    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
-    expect((await place.automate(['connections', 'list'])).stdout).not.toContain('store');
+    for (const server of [
+      ['http', 'store', '--base-url', 'https://s3.example.com'],
+      ['mcp', 'store', '--no-test', '--url', 'https://s3.example.com'],
+    ]) {
+      const { code, stderr } = await place.automate([
+        'connections',
+        'add',
+        ...server,
+        '--auth',
+        'aws_sigv4',
+        '--credential',
+        'aws',
+        ...more,
+      ]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
+      expect((await place.automate(['connections', 'list'])).stdout).not.toContain('store');
+    }
   });
 
   test.each([

@@ -476,16 +476,18 @@ describe('the time that a session lasts', () => {
     for (const [ms, logins] of steps) expect([ms, await loginsAt(ms)]).toEqual([ms, logins]);
   });
 
-  test.each([{}, { expires_in: 'soon' }, { expires_in: -1 }, 'not JSON'])(
-    'cannot be found in %j, which refuses the login',
-    async (answer) => {
-      const loginsAt = await times('body.expires_in', answer);
-      await expect(loginsAt(0)).rejects.toMatchObject({
-        name: 'LimitReached',
-        message: 'no answer to the login has a number of seconds at "body.expires_in" (lasts)',
-      });
-    },
-  );
+  test.each([
+    [{}, 'no fields'],
+    [{ expires_in: 'soon' }, 'the fields expires_in'],
+    [{ expires_in: -1, user: { name: 'ada' } }, 'the fields expires_in, user.name'],
+    ['not JSON', 'no fields'],
+  ])('cannot be found in %j, which refuses the login', async (answer, fields) => {
+    const loginsAt = await times('body.expires_in', answer);
+    await expect(loginsAt(0)).rejects.toMatchObject({
+      name: 'LimitReached',
+      message: `no answer to the login has a number of seconds at "body.expires_in" (lasts)\ncorrect lasts: the answer has ${fields}`,
+    });
+  });
 });
 
 test('a login can answer in XML', async () => {
@@ -518,8 +520,53 @@ test('what a server says about a refused login is shown with its numbers, but wi
   const server = await httpServer((_request, response) => json(response, { error: { code: -32602 }, id: 'canary-token-1234' }));
   const login = '{ url: /login, take: { t: token } }';
   const { stderr } = await run(`nodes: [{ type: http, url: "${server.origin}/x", auth: { type: session, login: ${login} } }]\n`, 1);
-  expect(stderr).toContain('{"error":{"code":-32602},"id":"***"}');
+  expect(stderr).toContain(
+    '{"error":{"code":-32602}}\n  if the login was good, correct take.t: the answer has the fields error.code, id\n',
+  );
 });
+
+test.each([
+  [
+    'body.token',
+    { accessToken: 'abc', user: [{ id: 7, name: 'ada' }] },
+    'the answer has no "body.token" (take.t)',
+    'fields accessToken, user[0].id, user[0].name',
+  ],
+  ['user', { user: { name: 'ada' } }, '"user" is an object, not a text (take.t)', 'fields user.name'],
+  ['$headers.x-token', {}, 'the answer has no "$headers.x-token" (take.t)', 'headers set-cookie, content-type,'],
+  ['$cookies.sid', {}, 'set no cookie "sid" (take.t)', 'cookies SESSIONID'],
+])(
+  'a login whose answer has nothing at %s names what the answer has, without values, and advises no new credential',
+  async (path, body, message, names) => {
+    const server = await httpServer((_request, response) => {
+      response.setHeader('set-cookie', 'SESSIONID=abc; Path=/');
+      return json(response, body);
+    });
+    const login = `{ url: /login, form: { password: { credential: wiki } }, take: { t: ${path} } }`;
+    const { code, stderr } = await run(`nodes: [{ type: http, url: "${server.origin}/x", auth: { type: session, login: ${login} } }]\n`, 1);
+    expect([code, stderr]).toEqual([
+      7,
+      expect.stringContaining(
+        `: the login POST ${server.origin}/login: the server answered 200, and ${message}\n  correct take.t: the answer has the ${names}`,
+      ),
+    ]);
+    expect(stderr).not.toMatch(/abc|ada|credentials set/);
+  },
+);
+
+test.each([{ message: 'wrong password', token: 'short' }, { success: false, msg: 'wrong password' }, 'wrong password'])(
+  'a login whose answer says %j advises a new credential',
+  async (body) => {
+    const server = await httpServer((_request, response) => (typeof body === 'string' ? response.end(body) : json(response, body)));
+    const login = '{ url: /login, form: { password: { credential: wiki } }, take: { t: body.id } }';
+    const { code, stderr } = await run(`nodes: [{ type: http, url: "${server.origin}/x", auth: { type: session, login: ${login} } }]\n`, 1);
+    expect(code).toBe(7);
+    expect(stderr).toMatch(
+      /\(take\.t\): .*\bwrong password\b.*\n {2}if the login was good, correct take\.t: .*\n {2}set a new one: automate credentials set wiki\n/,
+    );
+    expect(stderr).not.toContain('short');
+  },
+);
 
 test('a cookie that the login takes is masked, also a short one, and however often it changes', async () => {
   let count = 0;

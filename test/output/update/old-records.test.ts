@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { nothingWritten } from '../../../src/output/sink.ts';
-import { type RememberedRows, readTruth, TruthLog } from '../../../src/output/truth.ts';
+import { type RememberedRows, readTruth, TruthLog } from '../../../src/output/truth-file.ts';
 import { OldRecords, WindowReader } from '../../../src/output/update/old-records.ts';
 
 const facts = { at: '', format: { kind: 'csv', gzip: false }, makers: {}, out: nothingWritten, firstRow: 0 } as const;

@@ -66,8 +66,9 @@ test('an NDJSON line fails if it is just a digit or has a NUL or a misplaced byt
 test.each([
   ['[{"a":1}]', /found an array: \[{"a":1}\]\nif it is a list of records, pass --in-format json$/],
   ['[{"a":1},\n{"a":2}]', /found the end of the line at column 10: \[{"a":1},\nif it is a list of records, pass --in-format json$/],
+  ['id,name\n1,x', /: id,name\nif it is a table, pass --in-format csv$/],
   ['[\r\n  {"a":1}\r\n]', /: \[\nif it is a list of records, pass --in-format json$/],
-])('an array on the first NDJSON line is refused with advice to pass --in-format json: %j', async (text, message) => {
+])('an array or a table on the first NDJSON line is refused with advice to pass another format: %j', async (text, message) => {
   const [item] = await itemsOf(openText('ndjson', text));
   expect(item?.failure && messageWithAdvice(item.failure)).toMatch(message);
 });

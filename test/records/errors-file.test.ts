@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../src/core/failure.ts';
-import { errorFields, onOneLine, unreadableBefore } from '../../src/records/errors.ts';
+import { errorFields, onOneLine, unreadableBefore } from '../../src/records/errors-file.ts';
 
 const item = { number: 1, fields: new Map(), end: { offset: 0, line: 1 } };
 const failure = new Failure('output', 'it has no room\n  make some:\nelsewhere');

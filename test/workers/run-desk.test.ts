@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Event } from '../../src/core/event.ts';
 import { RunLedger } from '../../src/credits/run-ledger.ts';
 import { RunSpending } from '../../src/credits/spending.ts';
-import { RunDesk } from '../../src/workers/desk.ts';
+import { RunDesk } from '../../src/workers/run-desk.ts';
 
 const node = 'ask';
 
