@@ -3,7 +3,7 @@
 
 /**
  * Packs columns. A column is a Buffer, or an array of non-negative integers, whose bytes are ordered by significance because
- * brotli compresses that better. `meta`: any JSON.
+ * gzip compresses that better. `meta`: any JSON.
  */
 export function pack(columns, meta = {}) {
   const parts = Object.entries(columns).map(([name, values]) => ({

@@ -1,8 +1,8 @@
-// Builds the embedded data from packages with exact versions. The same packages result in the same bytes, with each version of Node.
+// Builds the embedded data from packages with exact versions. The same packages result in the same data, with each version of Node.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { brotliCompressSync, constants } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import * as areas from './areas.mjs';
 import * as categories from './categories.mjs';
 import * as chains from './chains.mjs';
@@ -28,13 +28,10 @@ const sources = {
 /** Each of these exports `make(readJson, pathOf)`, which returns values keyed by file name: JSON or bytes. */
 const makers = [chains, categories, areas, places];
 
-/** Quality 10 would take 15 times as long, and make the files only a tenth smaller. */
-const brotliQuality = 6;
-
+/** Brotli of quality 6 would make the files hardly smaller, and take twice as long to read. */
 function write(name, value) {
   const bytes = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value));
-  const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
-  writeFileSync(join(built, `${name}.br`), brotliCompressSync(bytes, { params }));
+  writeFileSync(join(built, `${name}.gz`), gzipSync(bytes, { level: 9 }));
 }
 
 /** Returns the licences of all embedded data, with the date of the data. */

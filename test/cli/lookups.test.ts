@@ -95,7 +95,7 @@ describe('a run with an embedded lookup', () => {
       'note-reads.cjs',
       `const fs = require('node:fs/promises'), read = fs.readFile;
       fs.readFile = (path, ...more) => {
-        if (/\\.br$/.test(path)) require('node:fs').appendFileSync('reads.txt', String(path).split('/').at(-1) + '\\n');
+        if (/\\.gz$/.test(path)) require('node:fs').appendFileSync('reads.txt', String(path).split('/').at(-1) + '\\n');
         return read(path, ...more);
       };`,
     );
@@ -104,7 +104,7 @@ describe('a run with an embedded lookup', () => {
     expect((await start('run', 'set.yaml', '--in', 'in.csv', '--out', 'set.csv')).code).toBe(0);
     expect(await here.files()).not.toContain('reads.txt');
     expect((await start('run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv')).code).toBe(0);
-    expect(await here.read('reads.txt')).toBe('chains.br\nnotices.br\n');
+    expect(await here.read('reads.txt')).toBe('chains.gz\nnotices.gz\n');
   });
 
   test('exits with 6 and says what to do if the data file cannot be read', async () => {
@@ -113,7 +113,7 @@ describe('a run with an embedded lookup', () => {
       'no-data.cjs',
       `
       const fs = require('node:fs/promises'), read = fs.readFile;
-      fs.readFile = (path, ...more) => (String(path).endsWith('chains.br') ? Promise.resolve(Buffer.from('x')) : read(path, ...more));
+      fs.readFile = (path, ...more) => (String(path).endsWith('chains.gz') ? Promise.resolve(Buffer.from('x')) : read(path, ...more));
     `,
     );
     const { code, stderr } = await here.start(['run', 'flow.yaml', '--in', 'in.csv', '--out', 'out.csv'], {

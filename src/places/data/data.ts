@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { brotliDecompress, brotliDecompressSync } from 'node:zlib';
+import { gunzip, gunzipSync } from 'node:zlib';
 import { AutomateError } from '../../core/failure.ts';
 
-const decompress = promisify(brotliDecompress);
+const decompress = promisify(gunzip);
 
 /** Bytes of the buffer for decompression: more than any file, so that nothing is copied. Only memory that is written to is taken. */
 const maxBytes = 16 * 2 ** 20;
@@ -18,7 +18,7 @@ export function readData<Content>(folder: string, name: string): Promise<Content
 /** Reads a small file, in a few ms. Throws an AutomateError (`input`) if the file is missing or damaged. */
 export function readDataNow<Content>(folder: string, name: string): Content {
   try {
-    return JSON.parse(brotliDecompressSync(readFileSync(pathOf(folder, name))).toString());
+    return JSON.parse(gunzipSync(readFileSync(pathOf(folder, name))).toString());
   } catch (error) {
     throw unreadable(name, error);
   }
@@ -34,7 +34,7 @@ export async function readAs<Content>(folder: string, name: string, read: (bytes
 }
 
 function pathOf(folder: string, name: string): string {
-  return join(folder, `${name}.br`);
+  return join(folder, `${name}.gz`);
 }
 
 function unreadable(name: string, error: unknown): AutomateError {

@@ -87,7 +87,7 @@ test('the first category found is right in at least 75 of 100 test cases, and on
 test('the category names of other languages are loaded once per process, and only if English has no match', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'categories-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  for (const name of ['categories.br', 'categories-en.br']) await copyFile(join(dataFolder, name), join(folder, name));
+  for (const name of ['categories.gz', 'categories-en.gz']) await copyFile(join(dataFolder, name), join(folder, name));
   expect(loadCategoryNames(folder)('cafe')).toMatchObject({ id: 'amenity/cafe' });
   expect(() => loadCategoryNames(folder)('xyzzy')).toThrow(/the embedded data "categories-\w\w" cannot be read/);
   await rm(folder, { recursive: true });

@@ -170,11 +170,12 @@ export class Columns<Meta> {
   /** In the file, the lowest bytes of all numbers come first, then all second-lowest bytes, and so on. */
   numbers(name: string): Uint32Array {
     const { bytes, width, length } = this.#part(name);
-    const numbers = new Uint32Array(length);
-    for (let plane = 0; plane < width; plane++) {
+    const numbers = new Uint32Array(bytes.subarray(0, length));
+    for (let plane = 1; plane < width; plane++) {
       const start = plane * length;
+      const shift = 8 * plane;
       for (let index = 0; index < length; index++)
-        numbers[index] = (numbers[index] as number) + (bytes[start + index] as number) * 256 ** plane;
+        numbers[index] = (numbers[index] as number) | ((bytes[start + index] as number) << shift);
     }
     return numbers;
   }
