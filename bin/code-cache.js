@@ -1,11 +1,12 @@
 // Node 20 has no compile cache. This keeps the code that V8 makes of the program's files, as node:module does from Node 22 on.
 const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const { createRequire, wrap } = require('node:module');
+const { join } = require('node:path');
 const { cachedDataVersionTag } = require('node:v8');
 const { Script } = require('node:vm');
 const { crc32 } = require('node:zlib');
 
-const program = `${__dirname}/../dist/`;
+const program = join(__dirname, '../dist/');
 
 /** Code of a process that has run for longer lacks what V8 has dropped since the start. */
 const maxSeconds = 10;
