@@ -1,5 +1,5 @@
 // Node 20 has no compile cache. This keeps the code that V8 makes of the program's files, as node:module does from Node 22 on.
-const { mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
+const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { createRequire, wrap } = require('node:module');
 const { join } = require('node:path');
 const { cachedDataVersionTag } = require('node:v8');
@@ -11,9 +11,12 @@ const program = join(__dirname, '../dist/');
 /** Code of a process that has run for longer lacks what V8 has dropped since the start. */
 const maxSeconds = 10;
 
-/** Loads the program with the code that an earlier process with the same version and flags of V8 has put into `cache`. */
+/**
+ * Loads the program with the code that an earlier process has put into `cache`. The tag stands for the version and the flags of V8. Versions
+ * of Node have the same version of V8 with different patches, and crash on each other's code.
+ */
 exports.loadCached = (cache) => {
-  const folder = `${cache}/v8-${cachedDataVersionTag()}`;
+  const folder = `${cache}/${process.version}-${process.arch}-${cachedDataVersionTag()}`;
   const requireOther = createRequire(program);
   const modules = new Map();
   const compiled = [];
@@ -45,7 +48,10 @@ exports.loadCached = (cache) => {
   return requireBeside('./main.cjs');
 };
 
-/** Returns the code that was made of `source`, or undefined. V8 compares neither the source nor a checksum, so both are checked here. */
+/**
+ * Returns the code that was made of `source`, or undefined. V8 compares only the length of the source, and no checksum. The file can also be
+ * half written, by another process now, or because a disk was full.
+ */
 function storedCode(file, source) {
   try {
     const stored = readFileSync(file);
@@ -56,14 +62,11 @@ function storedCode(file, source) {
   }
 }
 
-/** Another process may read the file now, so a complete file takes its place. */
 function storeCode({ file, source, script }) {
   const code = script.createCachedData();
   const sum = Buffer.alloc(4);
   sum.writeUInt32LE(checksum(source, code));
-  const written = `${file}.${process.pid}`;
-  writeFileSync(written, Buffer.concat([code, sum]), { mode: 0o600 });
-  renameSync(written, file);
+  writeFileSync(file, Buffer.concat([code, sum]), { mode: 0o600 });
 }
 
 function checksum(source, code) {

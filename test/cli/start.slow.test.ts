@@ -120,6 +120,27 @@ describe('compiled code', () => {
     }
   });
 
+  test('is not used by another version of Node, which could crash on it', async () => {
+    const { folder, start } = await startPlace();
+    const other = join(folder, 'other-version.cjs');
+    await writeFile(other, "Object.defineProperty(process, 'version', { value: 'v20.18.0' });");
+    expect([start(run), start(run, ['--require', other])]).toEqual([works, works]);
+    if ('enableCompileCache' in module) return;
+    expect(await readdir(join(folder, 'caches/automate'))).toHaveLength(2);
+  });
+
+  test('leaves no other file if it cannot be stored', async () => {
+    const { folder, start } = await startPlace();
+    start(run);
+    const before = await storedIn(folder);
+    const [path = ''] = before.keys();
+    await rm(path);
+    await mkdir(path);
+    expect(start(run)).toEqual(works);
+    if ('enableCompileCache' in module) return;
+    expect([...(await storedIn(folder)).keys(), path].sort()).toEqual([...before.keys()].sort());
+  });
+
   test('is not used if NODE_DISABLE_COMPILE_CACHE is set', async () => {
     const { folder, start } = await startPlace();
     expect(start(run, [], { NODE_DISABLE_COMPILE_CACHE: '1' })).toEqual(works);
