@@ -11,6 +11,7 @@ import { AuditStore, commandActor } from '../serve/store/audit.ts';
 import { serverDatabasePath, withServerDatabase } from '../serve/store/database.ts';
 import { isDelivered, newSecret, readWebhookSecret, receiptText, refuseAddress, sendMessage } from '../serve/store/webhook-sender.ts';
 import { type LastDelivery, secretNameOf, type Webhook, WebhookStore } from '../serve/store/webhooks.ts';
+import { warnOfFlows } from './keys/keys-command.ts';
 import { momentText } from './show/keys.ts';
 import { tableText } from './show/table.ts';
 import { indentedJson, type Terminal } from './terminal.ts';
@@ -44,6 +45,7 @@ export async function addWebhook(
     `its secret is shown only once: the receiver verifies messages with it (it is stored as "${stored.name}" in the ${stored.backend})`,
   );
   terminal.say(`try it: automate webhooks test ${name}`);
+  warnOfFlows(flows ?? [], 'the webhook gets messages', terminal);
 }
 
 export async function listWebhooks({ json }: { readonly json?: boolean }, terminal: Terminal): Promise<undefined> {

@@ -229,7 +229,8 @@ export interface Permits {
   reserve(intervalMs: number, count: number): Promise<ReservedStarts>;
   /** Removes the rate of this process from the gate, so that only the rates of other processes count. */
   release(): void;
-  pause(waitMs: number): void;
+  /** `isPaced` if a server refused a call and this process goes on at a learned pace: the other processes then slow down, too. */
+  pause(waitMs: number, isPaced?: boolean): void;
 }
 
 export interface ReservedStarts {

@@ -305,7 +305,7 @@ export class Calls {
     const final = finalFailure(call.retry, failure, { attempts: blamed, waitMs });
     // Pauses the gate before the slot is freed. Otherwise, a waiting call would start before the pause.
     if (failure.retryAfterMs !== undefined || (pace === undefined && concernsAll(failure, final)))
-      this.#pause(call, waitMs, failure.status);
+      this.#pause(call, waitMs, failure.status, pace !== undefined);
     return { failure, responseMs: times.atMs - times.sentAtMs, waitMs, final };
   }
 
@@ -340,9 +340,9 @@ export class Calls {
    * Prevents calls at this call's gate from starting for `waitMs`. If the retry policy does not allow such a long wait, the gate is not
    * paused. Calls are then sent, and fail immediately if the server still asks for the wait.
    */
-  #pause(call: Call<unknown>, waitMs: number, status?: number): void {
+  #pause(call: Call<unknown>, waitMs: number, status?: number, isPaced?: boolean): void {
     if (waitMs > call.retry.maxWaitMs) return;
-    this.#gates.pause(call, waitMs);
+    this.#gates.pause(call, waitMs, isPaced);
     this.#ports.report({ type: 'gate-paused', gate: call.gate.origin, status, waitMs });
   }
 

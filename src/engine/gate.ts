@@ -1,5 +1,14 @@
 import type { Clock, Permits } from '../core/ports.ts';
-import { type AttemptTimes, nextStart, type Pace, paceAfterAnswer, paceAfterFirst, paceAfterRefusal, type Refusal } from './pace.ts';
+import {
+  type AttemptTimes,
+  leastAnswers,
+  nextStart,
+  type Pace,
+  paceAfterAnswer,
+  paceAfterFirst,
+  paceAfterRefusal,
+  type Refusal,
+} from './pace.ts';
 import type { RunPhase } from './phase.ts';
 
 /** A call may start this many ms late without lowering the rate: the wait before the next call is shortened by the delay. */
@@ -122,14 +131,15 @@ export class Gate {
   }
 
   /** For `waitMs`, no new call starts in any process. If a longer pause is already under way, the longer one continues. */
-  pause(waitMs: number): void {
-    this.pauseHere(waitMs);
-    this.#permits?.pause(waitMs);
+  pause(waitMs: number, isPaced = false): void {
+    this.#pauseHere(waitMs);
+    this.#permits?.pause(waitMs, isPaced);
   }
 
-  /** For `waitMs`, no new call starts in this process. Other processes do not pause. */
-  pauseHere(waitMs: number): void {
-    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.now() + waitMs);
+  /** Another process has paused the gate. `isPaced` if it goes on at a pace that it has learned from a refusal. */
+  pausedElsewhere(waitMs: number, isPaced: boolean): void {
+    if (isPaced) this.#refusedElsewhere(waitMs);
+    this.#pauseHere(waitMs);
   }
 
   /** True if a call may start now. If not, sets a timer that starts the waiting calls later. */
@@ -175,6 +185,22 @@ export class Gate {
   get #startMs(): number {
     if (this.#reserved.count > 0) return this.#reserved.firstMs;
     return this.#nextStartMs - Math.max(0, this.#lastIntervalMs - this.#intervalMs);
+  }
+
+  #pauseHere(waitMs: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.now() + waitMs);
+  }
+
+  /** If each process counted only its own refusals, several processes would together pause several times as often as a single one. */
+  #refusedElsewhere(pauseMs: number): void {
+    const atMs = this.#clock.now();
+    const isPaused = this.#pausedUntilMs > atMs;
+    // Refusals during a pause, and before a call was accepted at the present rate, say nothing about this rate.
+    const isKnown = this.#pace && (isPaused || this.#pace.since === 0);
+    this.#answers = Math.max(this.#answers, leastAnswers);
+    this.refused({ sentAtMs: isKnown ? 0 : atMs, atMs, pauseMs, isRepeated: false });
+    // If all processes went on when the pause ends, they would exceed a small burst. So each keeps its place in the interval.
+    if (this.#pace && !isPaused) this.#pacedMs = Math.max(this.#pacedMs, atMs) + pauseMs;
   }
 
   /** Sets a timer that starts the waiting calls at `atMs`. Returns false, the result of `isOpen`. */

@@ -44,9 +44,9 @@ export class Gates {
     for (const gate of this.#gates.values()) gate.endRate(run);
   }
 
-  /** Another process has paused the gate. */
-  pauseHere(gate: string, waitMs: number): void {
-    this.#gateOf(gate).pauseHere(waitMs);
+  /** Another process has paused the gate. `isPaced` if it goes on at a pace that it has learned from a refusal. */
+  pausedElsewhere(gate: string, waitMs: number, isPaced = false): void {
+    this.#gateOf(gate).pausedElsewhere(waitMs, isPaced);
   }
 
   #gateOf(key: string): Gate {
@@ -123,8 +123,8 @@ export class RunGates implements SlotUser {
     return this.#gates.gateOf(call).refused(refusal);
   }
 
-  pause(call: LimitedCall, waitMs: number): void {
-    this.#gates.gateOf(call).pause(waitMs);
+  pause(call: LimitedCall, waitMs: number, isPaced = false): void {
+    this.#gates.gateOf(call).pause(waitMs, isPaced);
   }
 
   room(): Promise<void> | undefined {

@@ -10,7 +10,7 @@ import type { Closing } from './phase.ts';
 /** A unit is a group of records for one worker. With batches, a unit can be larger, so that its last batch is full. */
 const maxUnit = 500;
 
-/** Number of records in the first unit. This number is small, so that every worker soon has work. It is doubled for each further unit. */
+/** Number of records in the first unit. This number is small, so that every worker soon has work. It is at most doubled for each further unit. */
 const firstUnit = 16;
 
 /** Maximum size of a unit, in bytes of the input. */
@@ -145,7 +145,8 @@ export class UnitPassage implements Passage {
     if (wanted.length === 0) return;
     const id = ++this.#lastId;
     this.#open.set(id, new Map(wanted.entries()));
-    this.#unitSize = Math.min(maxUnit, this.#unitSize * 2);
+    // If few large units were open, some workers would have none, and the others would finish them late.
+    this.#unitSize = Math.min(maxUnit, this.#unitSize * 2, Math.ceil(this.size / this.#units.capacity));
     const unit: Unit = { id, items: wanted.map(({ item }) => item) };
     this.#units.put(unit);
   }

@@ -48,7 +48,7 @@ class ChildWorker {
   }
 
   #told(channel: number, message: Told): void {
-    if (message.kind === 'pause') this.#gates.pauseHere(message.gate, message.waitMs);
+    if (message.kind === 'pause') this.#gates.pausedElsewhere(message.gate, message.waitMs, message.isPaced);
     else if (message.kind === 'run') this.#begin(channel, message.manifest as Manifest);
     else this.#runs.get(channel)?.told(message);
   }

@@ -7,12 +7,12 @@ import { filesOf } from '../run/open-run.ts';
 import type { OpenRun, WorkerFollower, Workers } from '../run/run-request.ts';
 import { childArgument } from './child-argument.ts';
 import { manifestOf, sharedRowsOf } from './manifest.ts';
-import { Children } from './processes/children.ts';
+import { Children, type ChildrenOptions } from './processes/children.ts';
 import { Pool } from './processes/pool.ts';
 import { RunDesk } from './run-desk.ts';
 
 /** Serves one run, or all runs of a server. `paused` is called when a child reports a pause of a gate (the rate limiter of an API). */
-export function startChildren(children: number, clock: Clock, paused?: (gate: string, waitMs: number) => void): Children {
+export function startChildren(children: number, clock: Clock, paused?: ChildrenOptions['paused']): Children {
   const command = [...process.execArgv, programPath(), childArgument];
   return new Children({ children, command, starts: new SharedStarts(clock), paused });
 }

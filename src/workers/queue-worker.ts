@@ -72,7 +72,7 @@ export class QueueWorker {
 
   async start(): Promise<void> {
     const { redis, keys, seal, gates } = this.#queue;
-    await gates.onPause((gate, waitMs) => this.#gates.pauseHere(gate, waitMs));
+    await gates.onPause((...pause) => this.#gates.pausedElsewhere(...pause));
     const subscriber = redis.duplicate();
     subscriber.on('messageBuffer', (_channel, message: Buffer) => {
       const answer = readAnswer(seal.unsealValue(message, `to ${this.id}`));

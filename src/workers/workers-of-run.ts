@@ -76,7 +76,7 @@ async function openQueue(options: QueueOptions, messages: Messages): Promise<Ope
 
 async function queueWorkers(queue: OpenQueue): Promise<RunWorkers> {
   const gates = new Gates(createClock(), (gate) => queue.gates.permitsOf(gate));
-  await queue.gates.onPause((gate, waitMs) => gates.pauseHere(gate, waitMs));
+  await queue.gates.onPause((...pause) => gates.pausedElsewhere(...pause));
   return {
     ...{ gates, close: () => queue.close(), forRun: () => new WorkersOfRun({ queue }) },
     get isAway() {
@@ -91,7 +91,7 @@ async function queueWorkers(queue: OpenQueue): Promise<RunWorkers> {
 async function childWorkers(workers: number): Promise<RunWorkers> {
   const clock = createClock();
   const { startChildren } = await import('./open-children.ts');
-  const children = startChildren(workers, clock, (gate, waitMs) => gates.pauseHere(gate, waitMs));
+  const children = startChildren(workers, clock, (...pause) => gates.pausedElsewhere(...pause));
   const gates = new Gates(clock, (gate) => children.permitsOf(gate));
   return {
     ...{ gates, isAway: false, close: async () => children.close(), forRun: () => new WorkersOfRun({ children }) },

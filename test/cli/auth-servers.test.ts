@@ -90,6 +90,13 @@ nodes: [{ type: http, connection: api, url: "/{{id}}", map: [scope, echo], ${ret
     expect(stderr).toContain('automate credentials set c');
     expect(stderr + (await readAllFiles(place))).not.toMatch(/wr0ng|bWU6d3Iwbmct/);
   });
+
+  test('are not requested from another address if the token server redirects', async () => {
+    const { api, start } = await scene(20, undefined, 302);
+    const { code, stderr } = await start('wr0ng-s3cr3t');
+    expect([code, api.requests]).toEqual([5, []]);
+    expect(stderr).toMatch(/check auth and url of \S+; try one request with:\n/);
+  });
 });
 
 // True if gunicorn and httpbin are both installed.

@@ -32,13 +32,16 @@ describe('a run whose first 20 records all fail with the same error', () => {
     expect(lines(await place.read('failed.csv'))).toBe(21);
   });
 
-  test.each<[string, ServerAnswer, string]>([
+  const page = { body: '<html>', headers: { 'content-type': 'text/html' } };
+
+  test.each<[string, ServerAnswer, string, more?: string]>([
     ['401 without a credential', { status: 401 }, 'check auth, which sends no credential, and url of ask'],
     ['405', { status: 405 }, 'check method and url of ask'],
     ['415', { status: 415 }, 'check body and Content-Type of ask'],
-    ['text that is not JSON', { body: '<html>', headers: { 'content-type': 'text/html' } }, 'check url and response of ask'],
-  ])('stops and suggests test-request if the failure is "%s"', async (_, answer, advice) => {
-    const { code, stderr, sent } = await against(() => answer);
+    ['text that is not JSON', page, 'check url and response of ask'],
+    ['text that is not JSON, with a credential', page, 'check auth, url and response of ask', bearer],
+  ])('stops and suggests test-request if the failure is "%s"', async (_, answer, advice, more) => {
+    const { code, stderr, sent } = await against(() => answer, { more });
     expect([code, sent()]).toEqual([5, 20]);
     expect(stderr).toContain(`${advice}; try one request with:\n    automate test-request flow.yaml --in rows.csv --node ask\n`);
     expect(stderr).toContain(resume);

@@ -14,6 +14,7 @@ test("webhooks add prints the webhook's secret only once, to stdout", async () =
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^whsec_\S{44}\n$/)]);
   expect(stderr).toContain('the webhook "ops" gets a message when a run of ask ends');
   expect(stderr).toContain('its secret is shown only once');
+  expect(stderr).toContain('warning: there is no flow "ask" in this folder: the webhook gets messages as soon as the server has it');
   const shown = [await webhooks(place, 'list'), await webhooks(place, 'list', '--json'), await webhooks(place, 'test', 'ops')];
   for (const one of shown) expect(one.stdout + one.stderr).not.toContain(stdout.trim());
   expect(shown[0]?.stdout).toMatch(/^ops +http:\/\/127.0.0.1:9\/in +ask +on +none$/m);
@@ -33,7 +34,7 @@ test.each([
   [['a b', '--url', 'https://a.example'], 'expected a name of letters, digits, _ and -'],
   [['ops', '--url', 'ftp://a.example/'], 'expected an absolute https URL'],
   [['ops', '--url', 'http://93.184.216.34/'], 'expected an https URL, found http://93.184.216.34'],
-  [['ops', '--url', 'https://u:p@a.example/'], 'must not contain a user name or password'],
+  [['ops', '--url', 'https://u:p@a.example/'], 'must not contain a user name or password\n'],
   [['ops', '--url', 'https://10.0.0.7/in'], 'the address 10.0.0.7 is inside the network\n  to allow it, pass --allow-private'],
   [['ops', '--url', 'https://169.254.169.254/latest'], 'the address 169.254.169.254 is inside the network'],
   [['ops', '--url', 'https://[fd00::1]/in'], 'the address fd00::1 is inside the network'],

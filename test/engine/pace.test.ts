@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { Gates } from '../../src/engine/gates.ts';
 import { type Pace, paceAfterAnswer, paceAfterFirst, paceAfterRefusal, paceAt } from '../../src/engine/pace.ts';
 import { createFakeClock } from '../helpers/fake-clock.ts';
 import { numberedRecords } from '../helpers/flows.ts';
@@ -142,6 +143,30 @@ describe('a run whose calls come too fast', () => {
     expect(pauses.length).toBeGreaterThan(1);
     const times = requests.map(({ atMs }) => atMs);
     expect(times.filter((atMs) => atMs > 200 && atMs < 3000)).toEqual([]);
+  });
+
+  /** Runs the records in processes that tell each other of pauses, as workers do. Resolves with the number of rows. */
+  async function runShared(processes: number, { clock, http }: Pick<ReturnType<typeof limited>, 'clock' | 'http'>, records: number) {
+    const all: Gates[] = Array.from({ length: processes }, () => {
+      const gates: Gates = new Gates(clock, (gate) => ({
+        reserve: () => Promise.reject(new Error('there is no rate')),
+        release: () => undefined,
+        pause: (waitMs, isPaced) => {
+          for (const other of all) if (other !== gates) other.pausedElsewhere(gate, waitMs, isPaced);
+        },
+      }));
+      return gates;
+    });
+    const runs = await Promise.all(all.map((gates) => runFlow(flow(), numberedRecords(records / processes), { http, clock, gates })));
+    return runs.flatMap(({ rows }) => rows).length;
+  }
+
+  test.each([2, 4])('goes on at this rate also in %i processes that pause each other', async (processes) => {
+    const { clock, http, refusals } = limited(50, { 'retry-after': '1' });
+    expect(await runShared(processes, { clock, http }, 1000)).toBe(1000);
+    // At 50/s, 20 s would do, without the waits that refusals ask for.
+    expect(clock.now()).toBeLessThan(45_000);
+    expect(refusals()).toBeLessThan(150);
   });
 
   test('never exceeds a rate that is set', async () => {

@@ -52,10 +52,21 @@ function passageTo(batchSize?: number, givesUp = false) {
 const sizes = (units: readonly Unit[]) => units.map(({ items }) => items.length);
 
 describe('the passage of records to workers', () => {
-  test('sends units (groups of records) that grow from 16 to 500 records', () => {
-    const { passage, units } = passageTo();
-    for (let number = 1; number <= 1600; number++) void passage.pass(item(number));
-    expect(sizes(units)).toEqual([16, 32, 64, 128, 256, 500, 500]);
+  test.each([
+    ['500 records, if they are fast', 20_000, 400, 500],
+    ['as many records as leave units for all workers, if they are slow', 100, 100, 200],
+  ])('sends units (groups of records) that grow from 16 to %s', async (_, perSecond, least, most) => {
+    const { passage, units, clock, finish } = passageTo();
+    let [passed, unit, index] = [0, 1, 0];
+    for (let done = 0; done < 2000; done++) {
+      while (passed - done < passage.size) void passage.pass(item(++passed));
+      if (done % 10 === 0) await clock.sleepUntil((done * 1000) / perSecond);
+      finish(unit, index++, { rows: '' } as never);
+      if (index === units[unit - 1]?.items.length) [unit, index] = [unit + 1, 0];
+    }
+    expect(sizes(units)[0]).toBe(16);
+    expect(Math.max(...sizes(units))).toBeGreaterThanOrEqual(least);
+    expect(Math.max(...sizes(units))).toBeLessThanOrEqual(most);
   });
 
   test('sends a unit after at most 20 ms, even if the unit is not full', async () => {

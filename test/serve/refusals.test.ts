@@ -77,6 +77,19 @@ describe('the headers of a request to the server', () => {
     },
   );
 
+  test('say that the first row of a CSV is a record if the Content-Type has the parameter header=absent', async () => {
+    const server = await serving({ a: setFlow.replaceAll('{{a}}', '{{column_1}}') });
+    const headers = { 'content-type': 'text/csv; header=Absent', prefer: 'wait=30' };
+    expect(await (await upload(server, server.key(), 'runs', 'a\n1\n', headers)).json()).toMatchObject({ counts: { read: 2, written: 2 } });
+  });
+
+  test('may name gzip x-gzip', async () => {
+    const server = await serving({ a: setFlow });
+    const headers = { 'content-type': 'text/csv', 'content-encoding': 'X-Gzip', prefer: 'wait=30' };
+    const answer = await upload(server, server.key(), 'runs', gzipSync('a\n1\n2\n'), headers);
+    expect(await answer.json()).toMatchObject({ counts: { read: 2, written: 2 } });
+  });
+
   test('are refused with a 417 in the usual error format if Expect is not 100-continue', async () => {
     const { address } = await serving({ a: setFlow });
     const { hostname, port } = new URL(address);

@@ -24,7 +24,7 @@ export async function createCommand(name: string, options: CreateOptions, termin
   }
   terminal.say(`the key "${name}" ${rightsText(made.key)}`);
   sayOnce(terminal);
-  warnOfFlows(settings.flows ?? [], terminal);
+  warnOfFlows(settings.flows ?? [], 'the key can use it', terminal);
 }
 
 /** The old value stays valid for a while. */
@@ -49,7 +49,7 @@ export async function changeCommand(name: string, options: ChangeOptions, termin
   const key = withKey(name, ({ keys }) => keys.change(name, changes));
   if (json) await terminal.print(indentedJson(apiKeyJson(key)));
   terminal.say(`the key "${key.name}" now ${rightsText(key)}`);
-  warnOfFlows(changes.flows ?? [], terminal);
+  warnOfFlows(changes.flows ?? [], 'the key can use it', terminal);
 }
 
 function printValue({ key, value }: MadeKey, { json }: { readonly json?: boolean }, terminal: Terminal): Promise<void> {
@@ -60,14 +60,14 @@ function sayOnce(terminal: Terminal): void {
   terminal.say('its value is shown only once and is not stored: put it where your program can read it');
 }
 
-/** Warns about flows outside the server's folder. If no server was ever started, checks the current folder. */
-function warnOfFlows(flows: readonly string[], { warn }: Terminal): void {
+/** Warns about flows outside the server's folder. If no server was ever started, checks the current folder. `later` happens once it has them. */
+export function warnOfFlows(flows: readonly string[], later: string, { warn }: Terminal): void {
   const server = lastServer(homeFolder(process.env));
   const folder = resolve(server?.folder ?? '.');
   const missing = flows.filter((flow) => !['.yaml', '.yml'].some((end) => existsSync(join(folder, flow + end))));
   const where = server ? `${folder}, which the server serves` : 'this folder';
   const advice = server ? '' : '\nto have its name checked, run this in the folder of the flows';
-  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: the key can use it as soon as the server has it${advice}`);
+  for (const flow of missing) warn(`there is no flow "${flow}" in ${where}: ${later} as soon as the server has it${advice}`);
 }
 
 export async function listKeys(options: { readonly all?: boolean; readonly json?: boolean }, terminal: Terminal): Promise<undefined> {

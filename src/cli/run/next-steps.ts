@@ -104,7 +104,7 @@ function checkSteps(request: WrittenRun, { run, ending }: EndedRun): NextStep[] 
     const credentials = credentialSteps(request, step, group);
     if (credentials.length > 0) return credentials;
   }
-  const why = `check ${whatToCheck(group)} of ${step.id}; try one request with`;
+  const why = `check ${whatToCheck(group, step)} of ${step.id}; try one request with`;
   return [{ why, command: previewCommand(request, step.id, 'firstRecords' in group ? group.firstRecords[0] : undefined) }];
 }
 
@@ -123,13 +123,15 @@ function credentialSteps({ options: { env } }: WrittenRun, { node }: Step, { sta
   });
 }
 
-function whatToCheck({ status, class: kind }: Pick<FailureGroup, 'class' | 'status'>): string {
-  if (kind === 'parse') return 'url and response';
+function whatToCheck({ status, class: kind }: Pick<FailureGroup, 'class' | 'status'>, { node }: Step): string {
+  const sendsCredential = (node.action?.credentials.length ?? 0) > 0;
+  // The answer can also be that of a token server.
+  if (kind === 'parse') return sendsCredential ? 'auth, url and response' : 'url and response';
   if (status === 405) return 'method and url';
   if (status === 407) return 'the proxy, which wants a login, and url';
   if (status === 429 || status === 503) return 'the limits of your account';
   if (status === 415) return 'body and Content-Type';
-  return 'auth, which sends no credential, and url';
+  return sendsCredential ? 'auth and url' : 'auth, which sends no credential, and url';
 }
 
 /** Resumes the run if the output is a file. For an ordered stream, starts a new run that skips the finished records. */

@@ -226,7 +226,7 @@ function checkedUrl(text: string, rules: UrlRules, shown = text): URL {
     throw new Error(`expected an https URL, found the scheme "${url.protocol.slice(0, -1)}"`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw new Error('a URL must not contain a user name or password; use auth: { type: basic, credential: NAME }');
+    throw new Error('a URL must not contain a user name or password\nuse auth: { type: basic, credential: NAME }');
   }
   if (url.protocol === 'http:' && !rules.allowHttp && !isLoopback(url.hostname)) {
     const message = `expected an https URL, found ${url.origin}\nto allow plain HTTP, set allow_http: true on the connection`;

@@ -107,11 +107,11 @@ async function newRun(server: Server, request: FastifyRequest, flow: SeenFlow, c
 }
 
 /** The options that the caller of a new run or a plan gave. */
-export function givenOptions({ query }: FastifyRequest, { charset }: BodyFormat): StoredOptions {
+export function givenOptions({ query }: FastifyRequest, { charset, noHeader }: BodyFormat): StoredOptions {
   const given = variablesIn(query);
   const values = query as Readonly<Record<string, unknown>>;
   const options = Object.fromEntries(askable.map((name) => [name, values[fieldName(name)]]));
-  return { var: given.length > 0 ? given : undefined, encoding: charset, ...options };
+  return { var: given.length > 0 ? given : undefined, encoding: charset, ...options, ...(noHeader && { noHeader }) };
 }
 
 /** Creates a run, but only one for each Idempotency-Key. `id` is the id of the new run. */

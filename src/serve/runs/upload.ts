@@ -27,6 +27,8 @@ export interface BodyFormat {
   readonly kind: Format['kind'];
   readonly isGzip: boolean;
   readonly charset: string | undefined;
+  /** True if the content type says `header=absent` (RFC 4180). */
+  readonly noHeader: boolean;
 }
 
 const kinds = new Map(formatKinds.flatMap((kind) => formats[kind].mediaTypes.map((type) => [type as string, kind])));
@@ -47,24 +49,28 @@ export const maxUnpacked = 10;
 export function bodyFormat(headers: IncomingMessage['headers']): BodyFormat {
   const [type = '', ...parameters] = (headers['content-type'] ?? '').split(';').map((part) => part.trim());
   const kind = kinds.get(type.toLowerCase());
-  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
+  // `x-gzip` means the same (RFC 9110, 8.4.1.3).
+  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase().replace(/^x-gzip$/, 'gzip');
   if (!kind)
     throw new ProblemResponse('media-type', `expected ${uploadTypes.join(', ')}, found ${type || 'none'}`, { expected: uploadTypes });
   if (encoding !== 'identity' && encoding !== 'gzip')
     throw new ProblemResponse('media-type', `expected Content-Encoding: gzip or none, found ${encoding}`, { expected: ['gzip'] });
   if (!traitsOf({ kind }).text && encoding !== 'identity')
     throw new ProblemResponse('media-type', 'expected a workbook without Content-Encoding: it is already compressed', { expected: [] });
-  return { kind, isGzip: encoding === 'gzip', charset: namedCharset(parameters) };
+  const { charset, header } = readParameters(parameters);
+  return { kind, isGzip: encoding === 'gzip', charset, noHeader: header?.toLowerCase() === 'absent' };
 }
 
-/** Parameters of a content type (RFC 9110, 5.6.6). Throws a Problem (`media-type`) if one is not NAME=VALUE. */
-function namedCharset(parameters: readonly string[]): string | undefined {
-  const pairs = parameters.filter((parameter) => parameter !== '').map((parameter) => parameterShape.exec(parameter) ?? parameter);
-  for (const pair of pairs)
-    if (typeof pair === 'string')
-      throw new ProblemResponse('media-type', `expected parameters such as charset=utf-8, found ${pair}`, { expected: uploadTypes });
-  const found = pairs.find((pair) => typeof pair !== 'string' && pair[1]?.toLowerCase() === 'charset');
-  return found?.[2] ?? found?.[3];
+/** Parameters of a content type (RFC 9110, 5.6.6), by their names in lower case. Throws a Problem (`media-type`) if one is not NAME=VALUE. */
+function readParameters(parameters: readonly string[]): Readonly<Record<string, string | undefined>> {
+  const pairs = parameters
+    .filter((parameter) => parameter !== '')
+    .map((parameter) => {
+      const [, name, quoted, token] = parameterShape.exec(parameter) ?? [];
+      if (name !== undefined) return [name.toLowerCase(), quoted ?? token];
+      throw new ProblemResponse('media-type', `expected parameters such as charset=utf-8, found ${parameter}`, { expected: uploadTypes });
+    });
+  return Object.fromEntries(pairs);
 }
 
 const parameterShape = /^([\w!#$%&'*+.^`|~-]+)=(?:"([^"\\]*)"|([\w!#$%&'*+.^`|~-]+))$/;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Duplex } from 'node:stream';
 import type { Permits, ReservedStarts } from '../../core/ports.ts';
 import { onFrames, sendFrame } from './frames.ts';
-import { type FromWorker, processChannel, type ToProcess, type ToWorker } from './wire-form.ts';
+import { type FromWorker, type PauseMessage, processChannel, type ToProcess, type ToWorker } from './wire-form.ts';
 
 interface ChildStarts {
   reserve(gate: string, process: object, intervalMs: number, count: number): ReservedStarts;
@@ -11,12 +11,12 @@ interface ChildStarts {
   pause(gate: string, waitMs: number): void;
 }
 
-interface ChildrenOptions {
+export interface ChildrenOptions {
   readonly children: number;
   /** The arguments of Node.js that start a child process. */
   readonly command: readonly string[];
   readonly starts: ChildStarts;
-  paused?(gate: string, waitMs: number): void;
+  paused?(gate: string, waitMs: number, isPaced?: boolean): void;
 }
 
 export type ChannelListener = (message: Exclude<FromWorker, { kind: 'ended' }>) => void;
@@ -50,7 +50,7 @@ export class Children {
     return {
       reserve: async (intervalMs, count) => starts.reserve(gate, this, intervalMs, count),
       release: () => starts.release(this, gate),
-      pause: (waitMs) => this.#pause(gate, waitMs, undefined),
+      pause: (waitMs, isPaced) => this.#pause({ kind: 'pause', gate, waitMs, isPaced }, undefined),
     };
   }
 
@@ -64,7 +64,7 @@ export class Children {
     const { command, starts } = this.#options;
     const startedMs = performance.now();
     const take = (message: ToProcess) => {
-      if (message.kind === 'pause') return this.#pause(message.gate, message.waitMs, child);
+      if (message.kind === 'pause') return this.#pause(message, child);
       if (message.kind === 'release') return starts.release(child, message.gate);
       const { id, gate, intervalMs, count } = message;
       child.send(processChannel, { kind: 'answer', id, value: starts.reserve(gate, child, intervalMs, count) });
@@ -76,10 +76,11 @@ export class Children {
     return child;
   }
 
-  #pause(gate: string, waitMs: number, by: Child | undefined): void {
+  #pause(message: PauseMessage, by: Child | undefined): void {
+    const { gate, waitMs, isPaced } = message;
     this.#options.starts.pause(gate, waitMs);
-    for (const child of this.#processes) if (child !== by) child.send(processChannel, { kind: 'pause', gate, waitMs });
-    if (by) this.#options.paused?.(gate, waitMs);
+    for (const child of this.#processes) if (child !== by) child.send(processChannel, message);
+    if (by) this.#options.paused?.(gate, waitMs, isPaced);
   }
 }
 

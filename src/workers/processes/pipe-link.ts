@@ -41,7 +41,7 @@ export class ChildPipe {
     return {
       reserve: (intervalMs, count) => this.ask<ReservedStarts>(processChannel, (id) => ({ kind: 'reserve', id, gate, intervalMs, count })),
       release: () => void this.send(processChannel, { kind: 'release', gate }),
-      pause: (waitMs) => void this.send(processChannel, { kind: 'pause', gate, waitMs }),
+      pause: (waitMs, isPaced) => void this.send(processChannel, { kind: 'pause', gate, waitMs, isPaced }),
     };
   }
 

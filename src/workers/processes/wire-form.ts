@@ -40,18 +40,26 @@ export type WorkerReport =
 /** The number of the channel for messages that concern a whole child process. Each run has a channel with a different number. */
 export const processChannel = 0;
 
+export interface PauseMessage {
+  readonly kind: 'pause';
+  readonly gate: string;
+  readonly waitMs: number;
+  /** True if a server refused a call, and the process goes on at a learned pace. */
+  readonly isPaced?: boolean;
+}
+
 /** A message from a child process about the gates (the rate limiters of APIs) that all its runs share. */
 export type ToProcess =
   | { readonly kind: 'reserve'; readonly id: number; readonly gate: string; readonly intervalMs: number; readonly count: number }
   | { readonly kind: 'release'; readonly gate: string }
-  | { readonly kind: 'pause'; readonly gate: string; readonly waitMs: number };
+  | PauseMessage;
 
 /** A message to a worker. Units are not sent in this form, but as text (see `unitText`). */
 export type ToWorker =
   | { readonly kind: 'run'; readonly manifest: object }
   | ({ readonly kind: 'closing' } & Closing)
   | { readonly kind: 'end' }
-  | { readonly kind: 'pause'; readonly gate: string; readonly waitMs: number }
+  | PauseMessage
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown };
 
 export type FromWorker =

@@ -8,7 +8,7 @@ import type { Seal } from './seal.ts';
 /** Maximum number of gates whose pauses this process follows. It is limited because records may contain any number of hosts. */
 const maxKnownGates = 10_000;
 
-type PauseListener = (gate: string, waitMs: number) => void;
+type PauseListener = (gate: string, waitMs: number, isPaced: boolean) => void;
 
 interface GateCommands {
   reserveStarts(
@@ -62,7 +62,7 @@ export class RedisGates {
     return {
       reserve: (intervalMs, count) => this.#reserve(hash, intervalMs, count),
       release: () => void this.#redis.insist(() => this.#client.releaseRate(this.#keyOf(hash), this.#process)),
-      pause: (waitMs) => void this.#pause(hash, waitMs),
+      pause: (waitMs, isPaced) => void this.#pause(hash, waitMs, isPaced),
     };
   }
 
@@ -75,8 +75,8 @@ export class RedisGates {
       for (const hash of this.#names.keys()) this.#hearPause(hash);
     });
     subscriber.on('message', (_channel, payload) => {
-      const [hash = '', waitMs = 0] = payload.split(' ');
-      this.#heard(hash, Number(waitMs));
+      const [hash = '', waitMs = 0, refused] = payload.split(' ');
+      this.#heard(hash, Number(waitMs), refused !== undefined);
     });
     await this.#redis.insist(() => subscriber.subscribe(this.#channel));
   }
@@ -105,24 +105,25 @@ export class RedisGates {
   }
 
   /** Pauses a gate for all workers. If Redis is unreachable at first, the time until it is reachable is subtracted from the pause. */
-  async #pause(hash: string, waitMs: number): Promise<void> {
+  async #pause(hash: string, waitMs: number, isPaced?: boolean): Promise<void> {
     const untilMs = this.#now() + waitMs;
     const { client } = this.#redis;
     if (client.status !== 'ready') await new Promise<void>((resolve) => client.once('ready', resolve));
     const leftMs = Math.round(untilMs - this.#now());
     if (leftMs <= 0) return;
-    await this.#redis.insist(() => this.#client.pauseGate(this.#keyOf(hash), this.#channel, leftMs, `${hash} ${leftMs}`));
+    const payload = `${hash} ${leftMs}${isPaced ? ' refused' : ''}`;
+    await this.#redis.insist(() => this.#client.pauseGate(this.#keyOf(hash), this.#channel, leftMs, payload));
   }
 
   /** If there is a listener, asks Redis how long a gate is still paused and tells the listener. */
   #hearPause(hash: string): void {
     if (this.#listener)
-      void this.#redis.insist(() => this.#client.pauseLeft(this.#keyOf(hash))).then((leftMs) => this.#heard(hash, leftMs));
+      void this.#redis.insist(() => this.#client.pauseLeft(this.#keyOf(hash))).then((leftMs) => this.#heard(hash, leftMs, false));
   }
 
-  #heard(hash: string, waitMs: number): void {
+  #heard(hash: string, waitMs: number, isPaced: boolean): void {
     const gate = this.#names.get(hash);
-    if (gate !== undefined && waitMs > 0) this.#listener?.(gate, waitMs);
+    if (gate !== undefined && waitMs > 0) this.#listener?.(gate, waitMs, isPaced);
   }
 
   #keyOf(hash: string): string {

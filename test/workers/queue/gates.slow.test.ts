@@ -25,7 +25,7 @@ async function workerAt({ url }: Pick<RedisServer, 'url'>, queueName = 'team', p
 }
 
 /** Resolves with the gate and the duration of the next pause that a worker is informed of. */
-function nextPause({ gates }: Worker): Promise<[string, number]> {
+function nextPause({ gates }: Worker): Promise<[gate: string, waitMs: number, isPaced: boolean]> {
   return new Promise((resolve, reject) => gates.onPause((...heard) => resolve(heard)).catch(reject));
 }
 
@@ -101,12 +101,12 @@ describe.skipIf(!hasRedis)(`the rate limits (gates) that the workers of a queue 
     const server = await redisServer();
     const [one, other] = await Promise.all([workerAt(server), workerAt(server)]);
     const permits = other.gates.permitsOf(gate);
-    const heard: [string, number][] = [];
+    const heard: [gate: string, waitMs: number, isPaced: boolean][] = [];
     await other.gates.onPause((...pause) => heard.push(pause));
     await one.gates.onPause(() => undefined);
-    one.gates.permitsOf(gate).pause(20_000);
+    one.gates.permitsOf(gate).pause(20_000, true);
     while (heard.length === 0) await other.redis.client.ping();
-    expect(heard).toEqual([[gate, 20_000]]);
+    expect(heard).toEqual([[gate, 20_000, true]]);
     // A shorter pause does not end a longer pause.
     one.gates.permitsOf(gate).pause(10);
     const { count, inMs } = await permits.reserve(10, 2);
@@ -200,7 +200,7 @@ describe.skipIf(!hasRedis)(`the rate limits (gates) that the workers of a queue 
     const { gates } = await workerAt(server);
     const clock = createClock();
     const shared = new Gates(clock, (name) => gates.permitsOf(name));
-    await gates.onPause((name, waitMs) => shared.pauseHere(name, waitMs));
+    await gates.onPause((name, waitMs) => shared.pausedElsewhere(name, waitMs));
     const call = { gate: { origin: 'https://api.example.com', credential: 'crm-token' }, intervalMs: 50, limit: { key: 'node', max: 16 } };
     const passed: number[] = [];
     await Promise.all([1, 2, 3, 4].map((number) => shared.pass(call, async () => void passed.push(number))));
