@@ -81,7 +81,7 @@ function withCorrectedKeys(
   for (const key of keys) {
     const around = memberAt(left, path) as Record<PropertyKey, unknown>;
     left = without(left, [...path, key]) as Record<PropertyKey, unknown>;
-    const correct = nearest(key, namesAt(toJsonSchema(schema), path as ValuePath, around));
+    const correct = meantKey(key, namesAt(toJsonSchema(schema), path as ValuePath, around));
     if (correct === undefined || Object.hasOwn(around, correct)) continue;
     left = withMember(left, [...path, correct], around[key]) as Record<PropertyKey, unknown>;
     source.rename([...at, ...(path as ValuePath), key], correct);
@@ -174,8 +174,20 @@ interface UnknownKey {
   readonly isAlone: boolean;
 }
 
+/** Other tools and libraries have these names for options. */
+const otherNames: Readonly<Record<string, string>> = { data: 'body', json: 'body', payload: 'body', uri: 'url', endpoint: 'url' };
+
+const parameterNames: ReadonlySet<string> = new Set(['params', 'parameters', 'query', 'qs']);
+
+function meantKey(key: string, known: readonly string[]): string | undefined {
+  const other = Object.hasOwn(otherNames, key) ? otherNames[key] : undefined;
+  return other !== undefined && known.includes(other) ? other : nearest(key, known);
+}
+
 function unknownKey(key: string, known: readonly string[], { place, isAlone }: UnknownKey): string {
-  const suggestion = didYouMean(key, known);
+  if (parameterNames.has(key) && known.includes('url')) return `unknown key "${key}"; parameters belong into the url: "...?name={{field}}"`;
+  const meant = meantKey(key, known);
+  const suggestion = meant === undefined ? '' : `; did you mean "${meant}"?`;
   const isOption = authOptions.has(key) || (optionForm.test(key) && !isAlone);
   const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !isOption);
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;

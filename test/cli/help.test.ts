@@ -121,6 +121,15 @@ test.each(['--help', 'run --help', 'help', '--version'])(
 describe('an invalid command line', () => {
   test.each([
     [['rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
+    [['help', 'rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
+    [['flow.yaml', '--in', 'a.csv'], /^automate: expected a command, found "flow.yaml"\n {2}to run this flow: automate run flow.yaml\n/],
+    [['version'], /^automate: expected a command, found "version"; did you mean --version\?/],
+    [
+      ['run', 'flow.yaml', '--input', 'a.csv'],
+      /^automate: unknown option '--input'\n {2}\(Did you mean --in\?\)\n {2}\(see automate run --help\)/,
+    ],
+    [['run', 'flow.yaml', '--in', 'a.csv', '--output=b.csv'], /^automate: unknown option '--output'\n {2}\(Did you mean --out\?\)/],
+    [['init', '--output', 'b.csv'], /^automate: unknown option '--output'\n(?!.*--out\?)/],
     [['credits', 'limt', '5'], /^automate: unknown command 'limt'\n\(Did you mean limit\?\)/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--forse'], /^automate: unknown option '--forse'\n\(Did you mean --force\?\)/],
     [['run', '--in', 'a.csv'], /missing required argument 'flow'/],

@@ -175,6 +175,21 @@ describe('an unknown key at any level', () => {
       '1:60 unknown key "allowhttp"; did you mean "allow_http"?',
     ],
     ['a node', 'nodes: [{ type: http, url: "https://a.com", heders: {} }]', '1:45 unknown key "heders"; did you mean "headers"?'],
+    [
+      'a node that has its name in other tools',
+      'nodes: [{ type: http, method: POST, url: "https://a.com", json: { a: 1 } }]',
+      '1:59 unknown key "json"; did you mean "body"?',
+    ],
+    [
+      'a node for the parameters of its URL',
+      'nodes: [{ type: http, url: "https://a.com", params: { a: 1 } }]',
+      '1:45 unknown key "params"; parameters belong into the url: "...?name={{field}}"',
+    ],
+    [
+      'a set node with the name of a body',
+      'nodes: [{ type: set, data: {} }]',
+      '1:22 unknown key "data"; expected one of type, id, when, on_error, rename, fields, remove, keep',
+    ],
     ['a set node', 'nodes: [{ type: set, field: {} }]', '1:22 unknown key "field"; did you mean "fields"?'],
     [
       'retry',
@@ -268,7 +283,7 @@ describe('a value of the wrong kind in a flow', () => {
       'map: { name: { path: ".a" } }',
       '4:26 expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found ".a"; did you mean a?',
     ],
-    ['map: [{ path: a }]', '4:11 expected a string, found a mapping'],
+    ['map: [{ path: a }]', '4:11 expected a path (a mapping of names to paths has no dashes), found a mapping'],
     ['map: { "": a }', '4:12 expected a field name, found an empty string'],
     ['headers: { "X Y": 1 }', '4:16 expected a header name such as X-Request-Id'],
     ['headers: { Content-Length: 5 }', '4:16 the header "Content-Length" is set by automate; leave it out'],
