@@ -134,6 +134,8 @@ describe('an invalid command line', () => {
     [['run', 'flow.yaml', '--in', 'a.csv', '--forse'], /^automate: unknown option '--forse'\n\(Did you mean --force\?\)/],
     [['run', '--in', 'a.csv'], /missing required argument 'flow'/],
     [['run', 'flow.yaml', 'more.yaml', '--in', 'a.csv'], /too many arguments/],
+    [['validate', 'flow.yaml', 'a.csv'], /too many arguments: expected one flow\n {2}write --in before each input file/],
+    [['test-request', 'flow.yaml', 'a.csv'], /too many arguments: expected one flow\n {2}write --in before each input file/],
     [['run', 'flow.yaml', '-in', 'a.csv'], /found -in; did you mean --in, with two dashes\?/],
     [['validate'], /missing required argument 'flow'/],
     [['test-request', 'flow.yaml', '--record', '0'], /expected a whole number of at least 1, found "0"/],
