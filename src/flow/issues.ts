@@ -21,7 +21,7 @@ export interface Place {
 export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  const all = result.error.issues.flatMap(plainIssues);
+  const all = withoutLengths(result.error.issues.flatMap(plainIssues));
   const unknown = all.filter((issue) => issue.code === 'unrecognized_keys');
   const issues = unknown.length > 0 && isMapping(value) ? unknown : all;
   for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
@@ -30,6 +30,12 @@ export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unkno
   // First moves the values of misspelt keys to the correct keys, so that the other problems are found.
   const corrected = unknown.reduce((left, issue) => withCorrectedKeys(left, issue, schema, place), value as Record<PropertyKey, unknown>);
   return checkedBy(schema, corrected, place);
+}
+
+/** Leaves out the length of a text in place of a list, which zod checks, too. */
+function withoutLengths(issues: readonly Issue[]): Issue[] {
+  const kinds = new Set(issues.flatMap(({ code, path }) => (code === 'invalid_type' ? [path.join('.')] : [])));
+  return issues.filter(({ code, path }) => (code !== 'too_small' && code !== 'too_big') || !kinds.has(path.join('.')));
 }
 
 function isMissing(issue: Issue): boolean {
@@ -217,15 +223,26 @@ function messageOf(issue: Issue, hidden: boolean): string {
     case 'invalid_type':
       return `${own ?? `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
     case 'invalid_union':
-      return issue.message + found;
+      return `${own ?? `expected ${choicesText(kindsIn(issue))}`}${found}`;
     case 'too_small':
-      if (issue.origin === 'array') return `${own ?? 'expected at least one'}, found an empty list`;
+      if (issue.origin === 'array') return `${own ?? 'expected at least one'}, found ${countOf(issue.input)}`;
       return own ?? `expected at least ${issue.minimum}${found}`;
     case 'too_big':
       return `expected at most ${issue.maximum}${found}`;
     default:
       return issue.message;
   }
+}
+
+/** What the variants of a union expect. */
+function kindsIn({ errors }: z.core.$ZodIssueInvalidUnion): string[] {
+  const issues = errors.flat().filter(({ path }) => path.length === 0);
+  return [...new Set(issues.flatMap((issue) => (issue.code === 'invalid_type' ? [words[issue.expected] ?? issue.expected] : [])))];
+}
+
+function countOf(list: unknown): string {
+  const { length } = list as unknown[];
+  return length === 0 ? 'an empty list' : `a list of ${length}`;
 }
 
 /** Undefined if the message is zod's default. */

@@ -262,6 +262,7 @@ describe('a value of the wrong kind in a flow', () => {
       '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "PROPFIN"; did you mean "PROPFIND"?',
     ],
     ['method: TRACE', '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "TRACE"'],
+    ['success: ""', '4:14 expected a list, found ""'],
     ['max_body: 10XB', '4:15 expected a size such as 10MB, found "10XB"'],
     ['idempotency_key: yes', '4:22 expected true, false or text with {{field}}, found "yes"'],
     ['on_error: ignore', '4:15 expected reject, keep or stop, found "ignore"'],

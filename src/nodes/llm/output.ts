@@ -66,7 +66,11 @@ export class OutputCheck {
 
   /** Throws an Error if the schema cannot be compiled. */
   constructor(schema: JsonObject) {
-    this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    try {
+      this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    } catch (error) {
+      throw new Error(`not a usable JSON Schema: ${(error as Error).message}`);
+    }
   }
 
   /** The answer is JSON, or has JSON among other text or in a code fence. Numbers keep their digits. Throws an Error if nothing fits. */
