@@ -192,6 +192,8 @@ function meantKey(key: string, known: readonly string[]): string | undefined {
 
 function unknownKey(key: string, known: readonly string[], { place, isAlone }: UnknownKey): string {
   if (parameterNames.has(key) && known.includes('url')) return `unknown key "${key}"; parameters belong into the url: "...?name={{field}}"`;
+  // Other variants of the mapping have it.
+  if (known.includes(key)) return `the key "${key}" does not go together with the other keys here`;
   const meant = meantKey(key, known);
   const suggestion = meant === undefined ? '' : `; did you mean "${meant}"?`;
   const isOption = authOptions.has(key) || (optionForm.test(key) && !isAlone);

@@ -208,6 +208,11 @@ describe('an unknown key at any level', () => {
     ],
     ['a computed field', 'nodes: [{ type: set, fields: { a: { cel: "1", cell: 2 } } }]', '1:47 unknown key "cell"; did you mean "cel"?'],
     [
+      'a mapping of which another variant has the key',
+      'nodes: [{ type: http, method: POST, url: "https://a.com", form: { f: { file: a.txt, cel: 5 } } }]',
+      '1:85 the key "cel" does not go together with the other keys here',
+    ],
+    [
       'auth, if only other auth types have the key',
       'nodes: [{ type: http, url: "https://a.com", auth: { type: none, credential: x } }]',
       '1:65 unknown key "credential"; expected one of type',
