@@ -110,7 +110,7 @@ nodes:
       '22:11 a GET request has no body; expected a method such as POST, PUT or PATCH',
       '23:10 "b[].y" and "a[].x" expand different arrays; a node can expand only one (nested) array',
       '24:11 no node type "htp"; did you mean "http"?',
-      '26:30 not a CEL expression: unexpected token: EOF',
+      '26:30 not a CEL expression: expected a value, found the end',
       '27:13 expected a list, found "tmp"',
     ]);
   });
