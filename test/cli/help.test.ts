@@ -130,6 +130,10 @@ describe('an invalid command line', () => {
     ],
     [['run', 'flow.yaml', '--in', 'a.csv', '--output=b.csv'], /^automate: unknown option '--output'\n {2}\(Did you mean --out\?\)/],
     [['init', '--output', 'b.csv'], /^automate: unknown option '--output'\n(?!.*--out\?)/],
+    [
+      ['connections', 'add', 'http', 'crm', 'https://a.example'],
+      /expected a type and a name, .*: the address goes into --base-url for http/,
+    ],
     [['credits', 'limt', '5'], /^automate: unknown command 'limt'\n\(Did you mean limit\?\)/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--forse'], /^automate: unknown option '--forse'\n\(Did you mean --force\?\)/],
     [['run', '--in', 'a.csv'], /missing required argument 'flow'/],
