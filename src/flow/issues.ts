@@ -56,6 +56,7 @@ const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while:
 /** Added to the message about a missing key whose value is hard to guess. */
 const missingAdvice: Readonly<Record<string, string>> = {
   'auth.credential': '\nexpected the name under which the secret is stored, such as credential: my-token',
+  where: '\nwhere is the condition of the records to keep; records for which when is false skip the node, and are kept, too',
   'paginate.items': '\nexpected the path of the list on a page: data.items, or $body if the answer is the list',
 };
 
