@@ -78,10 +78,24 @@ test.each([
       '  user_id: user.id',
     ],
   ],
+  ['{{ secrets.TOKEN }}', ['name it in auth: { type: bearer, credential: NAME }; in a body or a form write { credential: NAME }']],
   ['{{ user. }}', ['give the column a name at the top of the flow:', 'columns:', '  user: user.']],
 ])('a warning translates the syntax of a different tool: %s', (text, advice) => {
   const [first] = warnings(`nodes: [{ type: set, fields: { a: '${text.replaceAll("'", "''")}' } }]`);
   expect(first?.message.split('\n').slice(1)).toEqual(advice);
+});
+
+test.each([
+  ['{{record.id}}', 'if you mean the field "id", write {{id}}'],
+  ['{{ steps.ask.id }}', 'if you mean the field "id", write {{id}}'],
+  ['{{id.x}}', 'if it is a value inside a field, '],
+  ['{{record.x}}', 'if it is a value inside a field, '],
+  ['{{var.host}}', 'write {{vars.host}}'],
+  ['{{variables.port}}', 'if it is a value inside a field, '],
+])('a warning about %s knows the fields of the input and the variables', (text, advice) => {
+  const plan = planFor(`vars: { host: a }\nnodes: [{ type: set, fields: { a: '${text} {{vars.host}}' } }]`, { variables: {} });
+  const [first] = plan.warnings(['id', 'name']);
+  expect(first?.message.split('\n')[1]).toContain(advice);
 });
 
 test.each([
