@@ -32,6 +32,8 @@ export function isTooDeep({ code, message }: CelError): boolean {
 
 /** Replaces the internal names in a message from the CEL library with the names that the user wrote. */
 export function written(text: string): string {
+  const [, operator, type] = /^(Ternary condition|Logical operator) (?:must be|requires) bool(?: operands)?, got '(.+)'$/.exec(text) ?? [];
+  if (operator !== undefined) return `expected true or false ${operator.startsWith('T') ? 'before ?' : 'beside && and ||'}, found ${type}`;
   return text.replaceAll(hasMacro, 'has');
 }
 

@@ -175,6 +175,10 @@ describe('the value of an expression', () => {
     ['a + 1', '{}', 'the record has no field "a"'],
     ['has(a) || b.c == 1', '{"b":{}}', 'there is no key "c"'],
     ['a.b.c', '{"a":{"b":{}}}', 'there is no key "c"'],
+    ['a[0] == 1', '{"a":[]}', 'the list has no element [0]'],
+    ['a[3] == 1', '{"a":[1]}', 'the list has no element [3]'],
+    ['a && true', '{"a":"x"}', 'expected true or false beside && and ||, found string'],
+    ['a ? 1 : 2', '{"a":"x"}', 'expected true or false before ?, found string'],
     ['toString', '{}', 'the record has no field "toString"'],
   ])('fails the record if it cannot be computed: %s for the record %s', (source, record, message) => {
     expect(() => result(source, record)).toThrow(expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }));
