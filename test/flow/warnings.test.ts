@@ -32,6 +32,10 @@ test("a reference in a different tool's syntax in a URL causes a warning with th
     `29 \${name} is not a reference and stays text; a reference has two braces · write {{name}}`,
     '37 <größe> is not a reference and stays text; a reference has two braces · write {{größe}}',
   ]);
+  expect(warnings('nodes:\n  - type: http\n    url: https://a.com:8443/:id/x:run/:name?q=/:a-b\n').map(shown)).toEqual([
+    expect.stringMatching(/^3:29 :id is not a reference .*/),
+    expect.stringMatching(/^3:39 :name is not a reference .*/),
+  ]);
   expect(warnings(`nodes: [{ type: http, method: POST, url: https://a.com, body: '{"a": "{b} <c> \${d}"}' }]`)).toEqual([]);
 });
 
