@@ -110,7 +110,7 @@ export function valueAt(value: Value | undefined, steps: ValuePath): Value | und
   return current;
 }
 
-const plainName = /^[^.[\]"\s$][^.[\]"\s]*$/;
+const plainName = /^(?!\{\{)[^.[\]"\s$][^.[\]"\s]*$/;
 
 export function pathTo(path: string, name: string | number): string {
   if (typeof name === 'number') return `${path}[${name}]`;
