@@ -19,6 +19,7 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   csv: 'if it is text, give its format: --in-format csv',
   xlsx: 'rename the file to .xlsx, or pass --in-format xlsx',
   'other-header': 'if the header is in another line, or there is none: --header-line 4, or --no-header',
+  'other-input': 'give the records with --in FILE, or pipe them in',
   escape: "if \\ stands before quotes inside quotes in this file: --escape '\\'",
   trim: 'to leave out blanks around cells: --trim',
 };

@@ -161,7 +161,7 @@ export const commands: readonly ListedCommand[] = [
   },
   {
     name: 'geocode',
-    usage: '[options] [address]',
+    usage: '[options] [address...]',
     help: 'find the coordinates of an address, or the place nearest to a point (costs one credit)',
     load: async () => (await import('./geocode.ts')).geocode,
   },

@@ -45,6 +45,8 @@ function optionsIn(names: string, type: 'string' | 'boolean'): typeof options {
 
 interface CurlRequest extends RequestWithNotes {
   readonly credentials: readonly CredentialToStore[];
+  /** Such as `$HOST`, which a shell would have replaced. For `${HOST}`, the flow itself gets a warning. */
+  readonly shellVariables: readonly string[];
 }
 
 /** Throws an AutomateError (`usage`) if a flow cannot send the request. The message shows no value, because any value might be a secret. */
@@ -71,7 +73,14 @@ export function curlRequest(text: string): CurlRequest {
     },
     credentials: signer ? [signer.credential] : [],
     notes: Object.entries(notes).flatMap(([name, note]) => (has(name) ? [note] : [])),
+    shellVariables: shellVariablesIn(text),
   };
+}
+
+/** A shell replaces no variables in single quotes. GraphQL has variables there, too. */
+function shellVariablesIn(text: string): string[] {
+  const names = text.replace(/\$?'[^']*'/g, ' ').matchAll(/(?<!\\)\$[A-Za-z_]\w*/g);
+  return [...new Set([...names].map(([name]) => name))];
 }
 
 interface Signer {
@@ -112,7 +121,8 @@ const inFlows = new Map([
 
 /** Keeps the original order. Arguments that belong to no option are URLs. */
 function readArguments(text: string): Given[] {
-  const [program, ...args] = wordsIn(text);
+  // The prompt of a shell is often copied, too.
+  const [program, ...args] = wordsIn(text.replace(/^\s*[$%#>]\s+/, ''));
   if (!/(?:^|[/\\])curl(?:\.exe)?$/.test(program)) throw unusableRequest('expected a command line that begins with curl');
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
   return tokens.flatMap((token) => {
@@ -140,6 +150,8 @@ function argument(word: string): string {
 
 function wordsIn(text: string): readonly [string, ...string[]] {
   if (!/\S/.test(text)) throw unusableRequest('expected a command line that begins with curl, found nothing');
+  const [quote] = /(?<=\s)[\u2018\u2019\u201c\u201d]/.exec(text.replace(/'[^']*'|"(?:[^"\\]|\\.)*"/gs, '')) ?? [];
+  if (quote !== undefined) throw unusableRequest(`found the typographic quote ${quote}, which no shell knows; write ' or "`);
   try {
     return wordsOf(text);
   } catch (error) {

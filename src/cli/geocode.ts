@@ -25,7 +25,7 @@ export const geocode = command({
     'automate geocode "4600 Silver Hill Rd, Washington, DC" --provider census-us',
     'automate geocode Springfield --country US --json',
   ],
-  args: { address: argument('[address]', 'an address, or the name of a town, region or country') },
+  args: { address: argument('[address...]', 'an address, or the name of a town, region or country') },
   options: geocodeOptions,
   run: async ({ args, options, terminal }) => (await import('./geocode-command.ts')).geocodeCommand(args.address, options, terminal),
 });

@@ -50,7 +50,7 @@ export async function initCommand(folder: string, given: InitOptions, written: W
   const name = flowName(folder, isNamedByHost ? request.url : undefined);
   const made = starterFlow(request, { ...source, name });
   const credentials = [...(source.credentials ?? []), ...made.credentials];
-  const notes = [...source.notes, ...made.notes, ...schemaNotes(options.schema)];
+  const notes = [...source.notes, ...shellNotes(source.shellVariables, made.text), ...made.notes, ...schemaNotes(options.schema)];
   const starter = { ...made, credentials, notes, text: schemaLine(path, options.schema) + made.text };
   await writeFlow(path, starter.text, options.force ?? false);
   terminal.say(`${terminal.colors.green('wrote')} ${resultText(starter, path, options, written)}`);
@@ -64,6 +64,12 @@ export async function initCommand(folder: string, given: InitOptions, written: W
     const { answer, samples } = source;
     await writeFirstTest(path, { plan, answer, samples, fields: example?.fields, allowHttp: starter.needsAllowHttp }, terminal);
   }
+}
+
+/** Variables in place of secrets are not in the flow. */
+function shellNotes(variables: readonly string[] = [], flow: string): string[] {
+  const left = variables.filter((name) => flow.includes(name)).join(', ');
+  return left === '' ? [] : [`variables of a shell stay text in a flow: write the value instead of ${left}`];
 }
 
 /** Throws a FlowError if the flow is not valid, which can happen if the source request was wrong. */

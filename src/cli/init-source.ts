@@ -31,6 +31,7 @@ interface SourceRequest {
   readonly example: Example | undefined;
   /** Parts of the source (such as a curl command) that the flow does not include. */
   readonly notes: readonly string[];
+  readonly shellVariables?: readonly string[];
   /** False if the URL's host is only a placeholder. */
   readonly isNamedByHost: boolean;
   readonly description?: string;

@@ -5,7 +5,7 @@ import { exitCodeOf, exitCodes } from '../run/exit-codes.ts';
 import { childArgument } from '../workers/child-argument.ts';
 import { messageWithAdvice } from './advice.ts';
 import { commands, loadCommand } from './commands.ts';
-import { createProgram, withOptionalValues } from './program.ts';
+import { createProgram, refuseOtherWords, withOptionalValues } from './program.ts';
 import { flowErrorText } from './show/problems.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
@@ -25,8 +25,10 @@ export async function main(argv: readonly string[]): Promise<void> {
   let exitCode: number = exitCodes.success;
   let help = '';
   try {
-    const used = commands.find(({ name }) => name === commandIn(argv));
+    const word = commandIn(argv);
+    const used = commands.find(({ name }) => name === word);
     const loaded = used && (await loadCommand(used));
+    refuseOtherWords(argv, loaded);
     const program = createProgram(loaded ? [loaded] : [], terminal, {
       exit: (code) => {
         exitCode = code;
@@ -35,7 +37,9 @@ export async function main(argv: readonly string[]): Promise<void> {
         help += text;
       },
     });
-    await program.parseAsync(withOptionalValues(argv, loaded)).catch(rethrow);
+    // The parser answers `help WORD` with the whole help if there is no such command.
+    const words = argv[2] === 'help' && word !== undefined && !used ? argv.toSpliced(2, 1) : argv;
+    await program.parseAsync(withOptionalValues(words, loaded)).catch(rethrow);
     if (help !== '') await terminal.print(help.replace(/\n$/, ''));
   } catch (error) {
     exitCode = reportError(error, terminal);

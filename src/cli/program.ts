@@ -1,5 +1,6 @@
 import { Argument, Command, Help, Option } from 'commander';
 import { usageError } from '../core/failure.ts';
+import { shellWord } from '../core/text/quoted-word.ts';
 import { version } from '../core/version.ts';
 import { exitCodes } from '../run/exit-codes.ts';
 import { commands, loadCommand } from './commands.ts';
@@ -42,6 +43,34 @@ export function createProgram(loaded: readonly CommandSpec[], terminal: Terminal
     else listed.set(program.command(name).description(help), usage === undefined ? name : `${name} ${usage}`);
   }
   return program;
+}
+
+/** Options that other programs have, under the names that they have here. The parser suggests `--no-input` for `--input`. */
+const otherNames: Readonly<Record<string, string>> = {
+  '--input': '--in',
+  '--output': '--out',
+  '--overwrite': '--replace',
+  '--continue': '--resume',
+  '--silent': '--quiet',
+  '--debug': '--verbose',
+  '--parallel': '--concurrency',
+  '--separator': '--delimiter',
+};
+
+/** Throws an AutomateError (`usage`) with the way out for a word that the parser does not know, and that people try first. */
+export function refuseOtherWords(argv: readonly string[], { name, options = {} }: Partial<CommandSpec> = {}): void {
+  const [first = ''] = argv.slice(2);
+  if (name === undefined && /\.ya?ml$/i.test(first))
+    throw usageError(`expected a command, found "${first}"\nto run this flow: automate run ${shellWord(first)}\n(see automate --help)`);
+  if (name === undefined && (first === 'version' || first === '-v'))
+    throw usageError(`expected a command, found "${first}"; did you mean --version?\n(see automate --help)`);
+  const known = new Set(Object.values(options).map(({ flags }) => flags.split(' ')[0]));
+  for (const word of argv) {
+    const [flag = ''] = word.split('=');
+    const meant = Object.hasOwn(otherNames, flag) ? otherNames[flag] : undefined;
+    if (known.has(meant) && !known.has(flag))
+      throw usageError(`unknown option '${flag}'\n(Did you mean ${meant}?)\n(see automate ${name} --help)`);
+  }
 }
 
 const allCommands = () => Promise.all(commands.map(loadCommand));

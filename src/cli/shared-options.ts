@@ -6,6 +6,11 @@ import { argument, type Declared, flag, parsedOption, type ValuesOf } from './op
 
 export const flow = argument('<flow>', 'the flow file (YAML)', { parse: fileName });
 
+/** For a command that takes one flow, and its input in an option. */
+export function oneFlow(command: string): string {
+  return `too many arguments: expected one flow\nwrite --in before each input file, for example: --in a.csv --in b.csv\n(see automate ${command} --help)`;
+}
+
 export function file(flags: string, help: string): Declared<string | undefined> {
   return parsedOption(flags, fileName, help);
 }

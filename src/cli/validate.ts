@@ -1,5 +1,5 @@
 import { command, flag } from './options.ts';
-import { flow, httpOptions, inputOptions, inputsOption, varOption } from './shared-options.ts';
+import { flow, httpOptions, inputOptions, inputsOption, oneFlow, varOption } from './shared-options.ts';
 
 const validateOptions = {
   in: inputsOption('check that the fields in the flow are columns of this file'),
@@ -15,6 +15,7 @@ const validateOptions = {
 export const validate = command({
   examples: ['automate validate flow.yaml --in rows.csv', 'automate validate flow.yaml --offline'],
   args: { flow },
+  tooManyArguments: oneFlow('validate'),
   options: validateOptions,
   run: async ({ args, options, terminal }) => (await import('./validate-command.ts')).validateCommand(args.flow, options, terminal),
 });

@@ -15,6 +15,7 @@ export type InputHint =
   | 'csv'
   | 'xlsx'
   | 'other-header'
+  | 'other-input'
   | 'escape'
   | 'trim';
 

@@ -137,8 +137,8 @@ export interface BuildContext {
   /** Returns the text with the names of its variables, such as `{{vars.company}}`, and their values as text, keyed by such names. */
   writtenText(at: ValuePath): { readonly text: string; readonly variables: ReadonlyMap<string, string> };
   readonly problem: ReportProblem;
-  /** Reports that none of the options is set, unless one of them is invalid, and so was left out. */
-  missing(options: readonly string[], message: string): void;
+  /** Reports that none of the options is set, at the node or at `place`, unless one of them is invalid, and so was left out. */
+  missing(options: readonly string[], message: string, place?: ValuePath): void;
   warn(at: ValuePath, message: string): void;
   /**
    * Warns if a comparison in an expression can never be true for the cells of a table, because cells are text. `nameBefore` returns the

@@ -23,6 +23,7 @@ export interface AnswerSource {
 /** The answers that a test lists. Each is used for only one request. Several answers for the same request are used in order. */
 export class GivenAnswers implements AnswerSource {
   readonly #left: { readonly answer: TestAnswer; readonly name: string }[];
+  readonly #used = new Set<string>();
   readonly #problems: string[] = [];
 
   constructor(answers: readonly TestAnswer[]) {
@@ -35,18 +36,18 @@ export class GivenAnswers implements AnswerSource {
       if (!asked.isAgain) this.#problems.push(unansweredText(asked));
       return undefined;
     }
-    const { answer } = this.#left.splice(index, 1)[0] as { readonly answer: TestAnswer };
+    const { answer, name } = this.#left.splice(index, 1)[0] as { readonly answer: TestAnswer; readonly name: string };
+    this.#used.add(name);
     this.#problems.push(...differencesIn(answer, asked));
     return answer;
   }
 
   /** Returns the problems found so far: requests without an answer, requests that differ from what was expected, and unused answers. */
   problems(): string[] {
-    const unused = this.#left.map(({ answer: { request, arguments: given } }) =>
-      given
-        ? `the answer to ${request} with ${jsonOf(given as Value)} was not used: the flow sent no such request`
-        : `the answer to ${request} was not used: the flow sent no such request`,
-    );
+    const unused = this.#left.map(({ answer: { request, arguments: given }, name }) => {
+      const reason = this.#used.has(name) && !given ? 'the flow did not send this request again' : 'the flow sent no such request';
+      return `the answer to ${request}${given ? ` with ${jsonOf(given as Value)}` : ''} was not used: ${reason}`;
+    });
     return [...this.#problems, ...unused];
   }
 }

@@ -5,6 +5,7 @@ import { detailsOf } from '../core/error-code.ts';
 import { AutomateError, FlowError, type Problem } from '../core/failure.ts';
 import type { Plan } from '../core/plan.ts';
 import { defaultEnv } from '../core/run-options.ts';
+import { similarFile } from '../files/folder.ts';
 import { namingErrors } from '../files/naming-errors.ts';
 import { fullPath, statOf } from '../files/stat.ts';
 import { loadFlow, readDataFiles, readFlowText } from '../run/flow-file.ts';
@@ -117,7 +118,7 @@ async function planFor({ file, flow: written, at }: TestFile, { env = defaultEnv
   const flow = isAbsolute(written) ? written : join(dirname(file), written);
   const stat = statOf(flow);
   const flowError = (message: string) => new FlowError(file, [at(['flow'], message)]);
-  if (!stat) throw flowError(`there is no flow ${flow}`);
+  if (!stat) throw flowError(`there is no flow ${flow}${similarFile(flow)}`);
   if (stat.isDirectory()) throw flowError(`expected the file of a flow, found the folder ${flow}`);
   const { var: variables = {}, allow_http: allowHttp = false } = options;
   const plan = await loadFlow(flow, { env, var: Object.entries(variables), allowHttp, textCells: false, mayBeCells: true });

@@ -172,8 +172,8 @@ function buildContext(id: string, at: ValuePath, wrong: Set<PropertyKey>, compil
       if (place[0] !== undefined) wrong.add(place[0]);
       problems.push(source.at([...at, ...place], message, within));
     },
-    missing(options, message) {
-      if (!options.some((option) => wrong.has(option))) problems.push(source.at(at, message));
+    missing(options, message, place = []) {
+      if (!options.some((option) => wrong.has(option))) problems.push(source.at([...at, ...place], message));
     },
     warn: (place, message) => warnings.push(source.at([...at, ...place], message)),
     warnOfCells(place, { mismatches }, nameBefore = (field) => field) {

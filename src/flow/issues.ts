@@ -21,7 +21,7 @@ export interface Place {
 export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unknown, place: Place): z.output<Schema> | undefined {
   const result = schema.safeParse(value, { reportInput: true });
   if (result.success) return result.data;
-  const all = result.error.issues.flatMap(plainIssues);
+  const all = withoutLengths(result.error.issues.flatMap(plainIssues));
   const unknown = all.filter((issue) => issue.code === 'unrecognized_keys');
   const issues = unknown.length > 0 && isMapping(value) ? unknown : all;
   for (const issue of issues) place.problems.push(...problemsOf(issue, schema, place));
@@ -30,6 +30,12 @@ export function checkedBy<Schema extends z.ZodType>(schema: Schema, value: unkno
   // First moves the values of misspelt keys to the correct keys, so that the other problems are found.
   const corrected = unknown.reduce((left, issue) => withCorrectedKeys(left, issue, schema, place), value as Record<PropertyKey, unknown>);
   return checkedBy(schema, corrected, place);
+}
+
+/** Leaves out the length of a text in place of a list, which zod checks, too. */
+function withoutLengths(issues: readonly Issue[]): Issue[] {
+  const kinds = new Set(issues.flatMap(({ code, path }) => (code === 'invalid_type' ? [path.join('.')] : [])));
+  return issues.filter(({ code, path }) => (code !== 'too_small' && code !== 'too_big') || !kinds.has(path.join('.')));
 }
 
 function isMissing(issue: Issue): boolean {
@@ -50,6 +56,7 @@ const standIns: Readonly<Record<PropertyKey, string>> = { method: 'POST', while:
 /** Added to the message about a missing key whose value is hard to guess. */
 const missingAdvice: Readonly<Record<string, string>> = {
   'auth.credential': '\nexpected the name under which the secret is stored, such as credential: my-token',
+  where: '\nwhere is the condition of the records to keep; records for which when is false skip the node, and are kept, too',
   'paginate.items': '\nexpected the path of the list on a page: data.items, or $body if the answer is the list',
 };
 
@@ -81,7 +88,7 @@ function withCorrectedKeys(
   for (const key of keys) {
     const around = memberAt(left, path) as Record<PropertyKey, unknown>;
     left = without(left, [...path, key]) as Record<PropertyKey, unknown>;
-    const correct = nearest(key, namesAt(toJsonSchema(schema), path as ValuePath, around));
+    const correct = meantKey(key, namesAt(toJsonSchema(schema), path as ValuePath, around));
     if (correct === undefined || Object.hasOwn(around, correct)) continue;
     left = withMember(left, [...path, correct], around[key]) as Record<PropertyKey, unknown>;
     source.rename([...at, ...(path as ValuePath), key], correct);
@@ -174,8 +181,22 @@ interface UnknownKey {
   readonly isAlone: boolean;
 }
 
+/** Other tools and libraries have these names for options. */
+const otherNames: Readonly<Record<string, string>> = { data: 'body', json: 'body', payload: 'body', uri: 'url', endpoint: 'url' };
+
+const parameterNames: ReadonlySet<string> = new Set(['params', 'parameters', 'query', 'qs']);
+
+function meantKey(key: string, known: readonly string[]): string | undefined {
+  const other = Object.hasOwn(otherNames, key) ? otherNames[key] : undefined;
+  return other !== undefined && known.includes(other) ? other : nearest(key, known);
+}
+
 function unknownKey(key: string, known: readonly string[], { place, isAlone }: UnknownKey): string {
-  const suggestion = didYouMean(key, known);
+  if (parameterNames.has(key) && known.includes('url')) return `unknown key "${key}"; parameters belong into the url: "...?name={{field}}"`;
+  // Other variants of the mapping have it.
+  if (known.includes(key)) return `the key "${key}" does not go together with the other keys here`;
+  const meant = meantKey(key, known);
+  const suggestion = meant === undefined ? '' : `; did you mean "${meant}"?`;
   const isOption = authOptions.has(key) || (optionForm.test(key) && !isAlone);
   const isHidden = holdsSecret(key) || (isSecret(place) && suggestion === '' && !isOption);
   return `${isHidden ? 'unknown key' : `unknown key "${key}"`}${suggestion || (known.length > 0 ? `; expected one of ${known.join(', ')}` : '')}`;
@@ -205,15 +226,26 @@ function messageOf(issue: Issue, hidden: boolean): string {
     case 'invalid_type':
       return `${own ?? `expected ${words[issue.expected] ?? issue.expected}`}${found}`;
     case 'invalid_union':
-      return issue.message + found;
+      return `${own ?? `expected ${choicesText(kindsIn(issue))}`}${found}`;
     case 'too_small':
-      if (issue.origin === 'array') return `${own ?? 'expected at least one'}, found an empty list`;
+      if (issue.origin === 'array') return `${own ?? 'expected at least one'}, found ${countOf(issue.input)}`;
       return own ?? `expected at least ${issue.minimum}${found}`;
     case 'too_big':
       return `expected at most ${issue.maximum}${found}`;
     default:
       return issue.message;
   }
+}
+
+/** What the variants of a union expect. */
+function kindsIn({ errors }: z.core.$ZodIssueInvalidUnion): string[] {
+  const issues = errors.flat().filter(({ path }) => path.length === 0);
+  return [...new Set(issues.flatMap((issue) => (issue.code === 'invalid_type' ? [words[issue.expected] ?? issue.expected] : [])))];
+}
+
+function countOf(list: unknown): string {
+  const { length } = list as unknown[];
+  return length === 0 ? 'an empty list' : `a list of ${length}`;
 }
 
 /** Undefined if the message is zod's default. */

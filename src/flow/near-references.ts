@@ -134,11 +134,18 @@ function nearWarning(text: string, around: string, at: ValuePath, flow: FlowFiel
   const inside = text.slice(2, -2).trim();
   if (/^vars\.[A-Za-z_]\w*$/.test(inside))
     return `${text} is not a reference and stays text; there can be no spaces between the braces\nwrite {{${inside}}}`;
+  const [, variable = ''] = /^(?:var|variables?)\.(\w+)$/.exec(inside) ?? [];
+  if (flow.source.variables?.values.has(variable))
+    return `${text} is not a reference and stays text; variables are under vars\nwrite {{vars.${variable}}}`;
+  if (/^(?:secrets?|credentials?)\.\w+$/.test(inside))
+    return `${text} is not a reference and stays text; a secret is a credential\n${credentialUse}`;
   const name = withoutPrefix(inside);
   const equals = around.startsWith('=') && name !== inside ? ', and no = in front' : '';
   const wayOut = isReferable(name) ? `${name === inside ? 'drop the spaces:' : 'write'} {{${name}}}${equals}` : waysOut(name, at, flow);
   return `${text} is not a reference and stays text; a name can contain only letters, digits and underscores\n${wayOut}`;
 }
+
+const credentialUse = 'name it in auth: { type: bearer, credential: NAME }; in a body or a form write { credential: NAME }';
 
 function foreignWarning(text: string): string {
   const shell = /^\$\{[A-Z]/.test(text) ? shellVariableAdvice(text) : '';
@@ -172,7 +179,7 @@ function waysOut(name: string, at: ValuePath, flow: FlowFields): string {
   const earlier = stepsTo(at, flow).slice(0, -1);
   const known = flow.columns && [...new Set([...flow.columns, ...earlier.flatMap(({ node }) => node.columns([]))])];
   if (known && !known.includes(name)) {
-    const near = known.find((field) => bareName(field) === bareName(name)) ?? (isPath ? undefined : nearest(name, known));
+    const near = known.find((field) => bareName(field) === bareName(name)) ?? (isPath ? lastOf(name, known) : nearest(name, known));
     if (near !== undefined) return `if you mean the field "${near}", ${wayTo(near, at, flow)}`;
     if (!isPath) return `write the name of a field between the braces; available: ${listedNames(known)}`;
   }
@@ -182,6 +189,12 @@ function waysOut(name: string, at: ValuePath, flow: FlowFields): string {
   // Mentions `map`, because a map that is a list of paths uses each path as a field's name.
   const ways = [`if a map adds it, rename it there: map: { ${better}: ${JSON.stringify(name)} }`, `if a column has this name, ${advice}`];
   return [...(isInsideField.test(name) ? [takingOut(name, better)] : []), ...ways].join('\n');
+}
+
+/** The field in a path such as `record.name`, as other tools name it. Undefined if the path can lead into a field. */
+function lastOf(path: string, known: readonly string[]): string | undefined {
+  const [, first = '', last = ''] = /^(\w+)\.(?:\w+\.)*(\w+)$/.exec(path) ?? [];
+  return !known.includes(first) && known.includes(last) ? last : undefined;
 }
 
 /** Returns a name without its case and its separators. */

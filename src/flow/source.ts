@@ -47,7 +47,7 @@ export interface FlowSource {
 }
 
 /** A flow's variables as written, and those that the flow uses. */
-interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'range'>, Pick<FilledDocument, 'used'> {}
+interface SourceVariables extends Pick<FlowVariables, 'open' | 'standIns' | 'range' | 'values'>, Pick<FilledDocument, 'used'> {}
 
 const yamlOptions = { version: '1.2', schema: 'core', prettyErrors: false, stringKeys: true, logLevel: 'error' } as const;
 

@@ -85,6 +85,7 @@ const messages: Readonly<Record<string, string>> = {
   BAD_DIRECTIVE: 'not valid YAML: a line that begins with % is a directive, and this one is not known',
   BAD_DQ_ESCAPE: 'not valid YAML: no such escape sequence; in double quotes a backslash is written \\\\',
   DUPLICATE_KEY: 'expected each key once, found this one twice',
+  MULTILINE_IMPLICIT_KEY: 'not valid YAML: expected a key, a colon and a space before the value, on one line',
   MISSING_CHAR: 'not valid YAML: something is missing before this (a comma, a dash, or a colon with a space), or the indentation is wrong',
   MULTIPLE_DOCS: 'expected one YAML document, found a second one',
   NON_STRING_KEY: 'expected a string as the key, found a list or a mapping',
@@ -121,6 +122,8 @@ function yamlMessage({ code, message, pos }: YAMLError, text: string): string {
   if (bracket !== undefined)
     return `not valid YAML: opened here and never closed with ${bracket}; or what is inside is not indented enough`;
   if (message.startsWith('Missing closing')) return 'not valid YAML: this quote is never closed';
+  if (code === 'BLOCK_AS_IMPLICIT_KEY' && /^ *-[^\s-]/.test(text.slice(lineStart(text, pos[0]), pos[0] + 2)))
+    return 'not valid YAML: a dash at the start of a line needs a space after it';
   // The value ends at the end of its line, so the mistake is the next line's indentation.
   if (code === 'BLOCK_AS_IMPLICIT_KEY' && !/^.*:(?:\s|$)/.test(text.slice(pos[0]).split(/\r?\n/, 1)[0] as string))
     return messages.BAD_INDENT as string;
@@ -153,7 +156,8 @@ function tagProblems(text: string, document: Document): YamlProblem[] {
       problems.push({
         offset,
         message: 'expected plain YAML, found a custom tag\ntext that begins with ! needs quotes',
-        leavesMeaning: true,
+        // The library turns YAML's other own tags, such as !!binary, into values that no flow can contain.
+        leavesMeaning: !node.tag.startsWith('tag:yaml.org,2002:'),
       });
     },
   });
@@ -200,6 +204,6 @@ function aliasProblems(document: Document): YamlProblem[] {
 
 function aliasProblem(alias: Alias, document: Document, ancestors: readonly unknown[]): string | undefined {
   const target: Node | undefined = alias.resolve(document);
-  if (!target) return 'not valid YAML: there is no anchor with this name before the alias';
+  if (!target) return 'not valid YAML: there is no anchor with this name before the alias\ntext that begins with * needs quotes';
   return ancestors.includes(target) ? 'not valid YAML: the alias is inside its own anchor' : undefined;
 }

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { SecureContext } from 'node:tls';
 import { invalidOption } from '../core/failure.ts';
+import { systemReason } from '../files/naming-errors.ts';
 
 /** In addition to the default ones: the path of a PEM file, or its text. A worker gets the text, because the file is on another machine. */
 export type ExtraAuthorities = string | { readonly pem: string };
@@ -31,7 +32,7 @@ export function authorities(
     const text = isFile ? readFileSync(cacert, 'utf8') : cacert.pem;
     return tls.createSecureContext({ ca: withDefaultAuthorities(text, environment), ...certificate });
   } catch (error) {
-    throw invalidOption('cacert', `${isFile ? cacert : 'its text'} cannot be used: ${(error as Error).message}`);
+    throw invalidOption('cacert', `${isFile ? cacert : 'its text'} cannot be used: ${systemReason(error as Error)}`);
   }
 }
 

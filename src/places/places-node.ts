@@ -113,5 +113,6 @@ function checkPlacesOptions(options: PlacesOptions, { required, options: own }: 
     const others = Object.entries(kinds).flatMap(([name, other]) => (other.options.includes(option) ? [name] : []));
     context.problem([option], `"${option}" is an option of lookup: ${others.join(' and ')}, not of lookup: ${lookup}`);
   }
-  if (required && options[required] === undefined) context.problem(['lookup'], `lookup: ${lookup} needs the option "${required}"`);
+  if (required && options[required] === undefined)
+    context.missing([required], `lookup: ${lookup} needs the option "${required}"`, ['lookup']);
 }

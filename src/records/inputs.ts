@@ -8,7 +8,7 @@ import { isInHome } from '../files/home.ts';
 import { statOf } from '../files/stat.ts';
 import { type Format, formatNames, formatOfName, formatOfPath, traitsOf } from './formats.ts';
 import { openJoined } from './joined-input.ts';
-import type { Position } from './record-reader.ts';
+import { inputError, type Position } from './record-reader.ts';
 import { type InputNote, inputFormatOf, openSource, type RecordSource } from './source.ts';
 import { tellFormat } from './stdin-format.ts';
 
@@ -24,7 +24,9 @@ export function inputLabel(options: Pick<InputOptions, 'in' | 'moreIn' | 'noInpu
 /** Adds stdin's format unless set. Call this after checking the flow: it waits for stdin, and the flow's problems come first. */
 export async function withToldFormat<Options extends InputOptions>(options: Options, found?: (format: string) => void): Promise<Options> {
   if (options.in !== '-' || options.noInput || options.inFormat !== undefined) return options;
-  const { kind, gzip } = await tellFormat(process.stdin, { encoding: options.encoding, isWrapped: options.records !== undefined });
+  const told = await tellFormat(process.stdin, { encoding: options.encoding, isWrapped: options.records !== undefined });
+  if (!told) throw inputError('<stdin>', 'expected records, found nothing', { hint: 'other-input' });
+  const { kind, gzip } = told;
   const inFormat = `${kind}${gzip ? '.gz' : ''}`;
   found?.(inFormat);
   return { ...options, inFormat };

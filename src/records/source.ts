@@ -5,7 +5,7 @@ import { AutomateError, invalidOption } from '../core/failure.ts';
 import type { Item } from '../core/item.ts';
 import { type ToldDelimiter, tellDelimiter } from './delimiter.ts';
 import type { FormatOption, TableForm, TextInput } from './format.ts';
-import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf } from './formats.ts';
+import { type Format, formatNames, formatOfPath, formats, textKinds, traitsOf, usualFormat } from './formats.ts';
 import { BoundedReader, type Head, readHead, textAfter } from './head.ts';
 import { type Input, openInput, refuseMissing } from './input.ts';
 import { beginning, inputError, longNameError, type Position, type RecordReader, type TableHeader } from './record-reader.ts';
@@ -259,7 +259,8 @@ async function readerOf({ input, format, maxRecordBytes: max, ...text }: InputTe
 async function formatOf(options: SourceOptions): Promise<Format> {
   const { path, format, stdin, encoding, records } = options;
   if (path !== '-') return inputFormatOf(options);
-  const { kind, gzip } = await tellFormat(stdin as Readable, { encoding, kind: format?.kind, isWrapped: records !== undefined });
+  const told = await tellFormat(stdin as Readable, { encoding, kind: format?.kind, isWrapped: records !== undefined });
+  const { kind, gzip } = told ?? usualFormat;
   return { kind, gzip: gzip || (format?.gzip ?? false) };
 }
 

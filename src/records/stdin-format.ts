@@ -16,17 +16,23 @@ interface NamedFacts {
 
 /**
  * Looks at stdin's first bytes, which can be read again: two identify gzip, four a workbook. Otherwise `[` is JSON, `{` NDJSON, and
- * anything else CSV. Resolves once enough bytes have arrived.
+ * anything else CSV. Resolves once enough bytes have arrived, with undefined if stdin is empty and its kind is not known.
  */
-export async function tellFormat(stdin: Readable, { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {}): Promise<Format> {
+export async function tellFormat(
+  stdin: Readable,
+  { encoding = 'utf-8', kind, isWrapped = false }: NamedFacts = {},
+): Promise<Format | undefined> {
   const label = encodingOf(encoding);
   let head = Buffer.alloc(0);
   for (;;) {
     const chunk = stdin.read() as Buffer | string | null;
     if (chunk === null) {
-      if (stdin.readableEnded || stdin.destroyed) return { kind: kind ?? usualFormat.kind, gzip: isGzip(head) };
-      await moreOf(stdin);
-      continue;
+      if (!stdin.readableEnded && !stdin.destroyed) {
+        await moreOf(stdin);
+        continue;
+      }
+      if (kind === undefined && head.length === 0) return undefined;
+      return { kind: kind ?? usualFormat.kind, gzip: isGzip(head) };
     }
     head = Buffer.concat([head, Buffer.from(chunk as Buffer)]);
     const format = formatOfHead(head, { label, kind, isWrapped });

@@ -15,6 +15,7 @@ const inputHints: Readonly<Record<InputHint, string>> = {
   csv: 'if it is CSV, send it as text/csv',
   xlsx: 'send a workbook as application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   'other-header': 'if the header is in another line, or there is none: header_line=4 or no_header=true in the query',
+  'other-input': 'send the records in the body',
   escape: 'if \\ stands before quotes inside quotes in this body: escape=%5C in the query',
   trim: 'to leave out blanks around cells: trim=true in the query',
   json: 'if the body is one JSON array, send it as application/json',

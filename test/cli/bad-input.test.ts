@@ -374,7 +374,7 @@ describe('automate refuses a command line', () => {
     ['--rate', 'fast', /10\/s/],
     ['--max-errors', 'x%', /percentage/],
     ['--in-format', 'xml', /csv, tsv, json/],
-    ['--cacert', 'nope.pem', /--cacert: nope\.pem cannot be used/],
+    ['--cacert', 'nope.pem', /--cacert: nope\.pem cannot be used: ENOENT: no such file or directory\n/],
     ['--encoding', 'klingon', /encoding/],
   ])('that sets %s to %s', (option, value, message) =>
     refused({ 'flow.yaml': good, 'rows.csv': 'id\n1\n' }, [...run, option, value], 2, message),

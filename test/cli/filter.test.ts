@@ -100,7 +100,7 @@ describe('a filter node', () => {
     });
     const { code, stderr } = await place.automate(run);
     expect(code).toBe(3);
-    expect(stderr).toContain('the key "where" is missing');
+    expect(stderr).toMatch(/the key "where" is missing\n(?: .*\n)* {2}where is the condition of the records to keep; /);
     expect(stderr).toContain('expected a condition that is true or false, found one that gives int');
     await place.write('flow.yaml', 'nodes: [{ type: filter, where: lost > 1 }]');
     expect((await place.automate(run)).stderr).toContain('no record has a field "lost" here');

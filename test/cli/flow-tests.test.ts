@@ -300,8 +300,9 @@ describe('automate test with an invalid test file', () => {
   test.each([
     ['.', '1:7: expected the file of a flow, found the folder .'],
     ['nowhere/flow.yaml', '1:7: there is no flow nowhere/flow.yaml'],
+    ['flow.yml', '1:7: there is no flow flow.yml; did you mean "flow.yaml"?'],
   ])('shows the position in the test file if its flow path is invalid: %s', async (path, problem) => {
-    const place = await workplace({ 'flow.test.yaml': passing.replace('flow.yaml', path) });
+    const place = await workplace({ 'flow.yaml': flow, 'flow.test.yaml': passing.replace('flow.yaml', path) });
     const { code, stderr } = await place.automate(['test']);
     expect([code, stderr]).toEqual([3, expect.stringContaining(`flow.test.yaml:${problem}\n`)]);
   });

@@ -24,6 +24,10 @@ data: GeoNames, CC BY 4.0, https://www.geonames.org
     expect(stdout).toContain('\nambiguous; others:\n  Springfield  MA, US  42.10148, -72.58981   154,341\n');
   });
 
+  test('takes an address of several words without quotes', async () => {
+    expect((await (await workplace()).automate(['geocode', 'Paris,', 'TX'])).stdout).toMatch(/^place {8}Paris\nregion {7}Texas \(TX\)\n/);
+  });
+
   test('can find regions and countries', async () => {
     const here = await workplace();
     expect((await here.automate(['geocode', 'Oregon, USA'])).stdout).toMatch(

@@ -121,10 +121,25 @@ test.each(['--help', 'run --help', 'help', '--version'])(
 describe('an invalid command line', () => {
   test.each([
     [['rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
+    [['help', 'rum'], /^automate: unknown command 'rum'\n\(Did you mean run\?\)/],
+    [['flow.yaml', '--in', 'a.csv'], /^automate: expected a command, found "flow.yaml"\n {2}to run this flow: automate run flow.yaml\n/],
+    [['version'], /^automate: expected a command, found "version"; did you mean --version\?/],
+    [
+      ['run', 'flow.yaml', '--input', 'a.csv'],
+      /^automate: unknown option '--input'\n {2}\(Did you mean --in\?\)\n {2}\(see automate run --help\)/,
+    ],
+    [['run', 'flow.yaml', '--in', 'a.csv', '--output=b.csv'], /^automate: unknown option '--output'\n {2}\(Did you mean --out\?\)/],
+    [['init', '--output', 'b.csv'], /^automate: unknown option '--output'\n(?!.*--out\?)/],
+    [
+      ['connections', 'add', 'http', 'crm', 'https://a.example'],
+      /expected a type and a name, .*: the address goes into --base-url for http/,
+    ],
     [['credits', 'limt', '5'], /^automate: unknown command 'limt'\n\(Did you mean limit\?\)/],
     [['run', 'flow.yaml', '--in', 'a.csv', '--forse'], /^automate: unknown option '--forse'\n\(Did you mean --force\?\)/],
     [['run', '--in', 'a.csv'], /missing required argument 'flow'/],
     [['run', 'flow.yaml', 'more.yaml', '--in', 'a.csv'], /too many arguments/],
+    [['validate', 'flow.yaml', 'a.csv'], /too many arguments: expected one flow\n {2}write --in before each input file/],
+    [['test-request', 'flow.yaml', 'a.csv'], /too many arguments: expected one flow\n {2}write --in before each input file/],
     [['run', 'flow.yaml', '-in', 'a.csv'], /found -in; did you mean --in, with two dashes\?/],
     [['validate'], /missing required argument 'flow'/],
     [['test-request', 'flow.yaml', '--record', '0'], /expected a whole number of at least 1, found "0"/],

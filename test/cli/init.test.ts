@@ -123,6 +123,26 @@ describe('automate init', () => {
 });
 
 describe('automate init --from-curl', () => {
+  test('says that variables of a shell stay text, unless they stand for secrets', async () => {
+    const place = await workplace({});
+    const curl = `curl "https://a.example/$ACCOUNT/x" -u $ACCOUNT:$SECRET --json '{"query":"query($id: ID!) { a(id: $id) { b } }"}'`;
+    const { code, stderr } = await place.automate(['init', '--from-curl', curl]);
+    expect([code, stderr]).toEqual([
+      0,
+      expect.stringContaining('  variables of a shell stay text in a flow: write the value instead of $ACCOUNT\n'),
+    ]);
+  });
+
+  test('names typographic quotes outside of other quotes', async () => {
+    const place = await workplace({});
+    expect(await place.automate(['init', '--from-curl', 'curl \u201chttps://a.example\u201d'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('found the typographic quote \u201c, which no shell knows; write \' or "\n'),
+    });
+    const inside = "$ curl https://a.example -H 'X-Text: say \u201chello\u201d'";
+    expect(await place.automate(['init', '--from-curl', inside])).toMatchObject({ code: 0 });
+  });
+
   test('replaces values from the input with fields, and secrets with credentials', async () => {
     const place = await workplace({ 'rows.csv': rows });
     const curl = `curl -X PUT 'https://api.acme.co.uk/v2/users/42?city=London' -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' --data '{"name":"Ada","userId":42}'`;

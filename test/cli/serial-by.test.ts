@@ -76,7 +76,7 @@ describe('a flow that finds or creates contacts, with serial_by', () => {
     const { code, stderr } = await place.automate(run);
     expect([code, visits()]).toEqual([4, ['1', '3']]);
     expect(stderr).toMatch(/template {2}1 x {2}record 2 {2}serial_by: the expression cannot be evaluated/);
-    expect(await place.read('out.errors.csv')).toContain('2,nobody,,template,,"serial_by: ');
+    expect(await place.read('out.errors.csv')).toContain('2,nobody,,template,,serial_by: ');
     const request = await place.automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--record', '2']);
     expect(request.code).not.toBe(0);
     expect(request.stdout + request.stderr).toContain('serial_by: the expression cannot be evaluated');

@@ -32,6 +32,16 @@ describe('the format of stdin', () => {
     }
   });
 
+  test('is not reported if stdin is empty, and the message shows how to give records', async () => {
+    for (const args of [[], ['--in', '-']]) {
+      expect(await piped('', args)).toMatchObject({
+        code: 6,
+        stderr: 'automate: <stdin>: expected records, found nothing\n  give the records with --in FILE, or pipe them in\n',
+      });
+    }
+    expect(await piped('', ['--in-format', 'ndjson'])).toMatchObject({ code: 0, stdout: '' });
+  });
+
   test('is not reported with --quiet', async () => {
     expect(await piped(csv, ['--quiet'])).toMatchObject({ code: 0, stdout: 'a,b\n1,1\n', stderr: '' });
   });

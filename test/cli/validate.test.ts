@@ -181,6 +181,19 @@ describe('the input of automate validate', () => {
   });
 });
 
+test.each([
+  ['wide characters', '日本語/{{idd}}', `日本語/{{idd}}" }]\n    | ${' '.repeat(45)}^`],
+  ['combining marks', 'e\u0301/{{idd}}', `e\u0301/{{idd}}" }]\n    | ${' '.repeat(40)}^`],
+  [
+    'a long line',
+    `${'x'.repeat(600)}{{idd}}/${'y'.repeat(600)}`,
+    `\n  1 | ...${'x'.repeat(60)}{{idd}}/${'y'.repeat(52)}...\n    | ${' '.repeat(63)}^`,
+  ],
+])('a caret is below the mistake after %s', async (_what, path, shown) => {
+  const place = await workplace({ 'flow.yaml': `nodes: [{ type: http, url: "https://a/${path}" }]`, 'rows.csv': 'id\n1\n' });
+  expect((await place.automate(['validate', 'flow.yaml', '--in', 'rows.csv'])).stderr).toContain(shown);
+});
+
 test('automate validate refuses http:// without --allow-http', async () => {
   const plain = { 'flow.yaml': flow().replace('https:', 'http:') };
   expect((await validate(plain)).code).toBe(3);

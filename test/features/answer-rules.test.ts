@@ -279,7 +279,7 @@ describe('the check of fail_when and retry_when', () => {
       'status',
       'not a CEL expression: no such overload: int == string (text and numbers do not mix: convert one of them, as in int("5") or string(5))',
     ],
-    ['fail_when: body.a ==', '', 'not a CEL expression: unexpected token: EOF'],
+    ['fail_when: body.a ==', '', 'not a CEL expression: expected a value, found the end'],
     ['fail_when: status', 'status', 'expected a condition that is true or false, found one that gives int'],
     ['retry_when: 5', '5', 'expected a CEL expression such as has(body.errors), found 5'],
     ['retry_when: true && foo.bar', 'foo', 'no variable "foo"; expected status, headers, body or record'],

@@ -187,7 +187,10 @@ describe('JSON in an answer', () => {
 
   test.each([
     ['two different values that fit', 'Either {"kind":"a"} or {"kind":"b"}', 'the answer has 2 different values that fit it'],
-    ['values that do not fit', 'It is {"kind":"c"}', 'kind: '],
+    ['values that do not fit', 'It is {"kind":"c"}', 'kind: expected "a" or "b", found "c")'],
+    ['other members', '{"kind":"a","x":1,"y z":2}', 'the schema does not have x, ["y z"])'],
+    ['a value of another type', '{"kind":1}', 'kind: expected "a" or "b", found 1)'],
+    ['a list instead of an object', '["a"]', 'the answer: expected object, found ["a"])'],
     ['no JSON', 'It is {a}', 'the answer is not JSON'],
     ['JSON that was cut off', 'It is {"kind":"a', 'the answer is not JSON'],
   ])('does not fit if there are %s', async (_, content, reason) => {

@@ -651,6 +651,7 @@ describe('the check of a flow with an llm node', () => {
     ['provider: openai, prompt: x, max_cost: 1', 'max_cost needs price'],
     ['provider: anthropic, prompt: x, seed: 1', 'anthropic has no seed'],
     ['provider: openai, prompt: x, output: { a: {} }, schema: { type: object }', 'expected output or schema, found both'],
+    ['provider: openai, prompt: x, schema: { type: text }', 'not a usable JSON Schema: Unsupported type: text'],
     ['provider: openai, prompt: x, base_url: "http://llm.example.com"', 'http'],
     ['provider: openai, prompt: x, output: { tags: lst }', 'expected a type (string, number, integer, boolean, list), or a mapping'],
     ['provider: openai, prompt: x, output: { tags: [a] }', 'such as { enum: [a, b] }, found a list'],

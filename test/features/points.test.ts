@@ -361,4 +361,13 @@ describe('the check of a flow that looks up points', () => {
   ])('refuses the options %s', async (options, message) => {
     expect((await problems(options)).join('\n')).toContain(message);
   });
+
+  test.each([
+    [`category: 5, ${near}`, 'expected a string or a list, found 5'],
+    ['category: amenity/cafe, near: { lat: 52, lon: 13 }', 'the key "radius" is missing'],
+    ['category: amenity/cafe, area: { bbox: [53, 13, 52] }', 'expected south, west, north and east, found a list of 3'],
+    ['category: amenity/cafe, area: { country: 5 }', 'expected a string, found 5'],
+  ])('reports an invalid option, but does not also call it missing: %s', async (options, message) => {
+    expect(await problems(options)).toEqual([expect.stringMatching(`^[\\d:]+ ${message}$`)]);
+  });
 });

@@ -382,7 +382,7 @@ describe('a 401 to an access token in a flow test', () => {
 
   test('is not repeated for a key', async () => {
     expect(await problemsWith('type: bearer, credential: c', `${refused}, ${ada}`, 'fails: { class: http, status: 401 }')).toEqual([
-      'the answer to GET https://api.example.com/users/17 was not used: the flow sent no such request',
+      'the answer to GET https://api.example.com/users/17 was not used: the flow did not send this request again',
     ]);
   });
 });

@@ -137,7 +137,7 @@ nodes:
 
   test('reports unknown fields as well as invalid values in the same node', () => {
     expect(check('id', '{ type: set, fields: { a: { cel: "id +" }, b: "{{x}}" } }')).toEqual([
-      '2:43 not a CEL expression: unexpected token: EOF',
+      '2:43 not a CEL expression: expected a value, found the end',
       '2:52 no record has a field "x" here; available: id',
     ]);
     expect(check('id', '{ type: set, remove: [x, 5, id] }')).toEqual([

@@ -110,7 +110,7 @@ nodes:
       '22:11 a GET request has no body; expected a method such as POST, PUT or PATCH',
       '23:10 "b[].y" and "a[].x" expand different arrays; a node can expand only one (nested) array',
       '24:11 no node type "htp"; did you mean "http"?',
-      '26:30 not a CEL expression: unexpected token: EOF',
+      '26:30 not a CEL expression: expected a value, found the end',
       '27:13 expected a list, found "tmp"',
     ]);
   });
@@ -175,6 +175,21 @@ describe('an unknown key at any level', () => {
       '1:60 unknown key "allowhttp"; did you mean "allow_http"?',
     ],
     ['a node', 'nodes: [{ type: http, url: "https://a.com", heders: {} }]', '1:45 unknown key "heders"; did you mean "headers"?'],
+    [
+      'a node that has its name in other tools',
+      'nodes: [{ type: http, method: POST, url: "https://a.com", json: { a: 1 } }]',
+      '1:59 unknown key "json"; did you mean "body"?',
+    ],
+    [
+      'a node for the parameters of its URL',
+      'nodes: [{ type: http, url: "https://a.com", params: { a: 1 } }]',
+      '1:45 unknown key "params"; parameters belong into the url: "...?name={{field}}"',
+    ],
+    [
+      'a set node with the name of a body',
+      'nodes: [{ type: set, data: {} }]',
+      '1:22 unknown key "data"; expected one of type, id, when, on_error, rename, fields, remove, keep',
+    ],
     ['a set node', 'nodes: [{ type: set, field: {} }]', '1:22 unknown key "field"; did you mean "fields"?'],
     [
       'retry',
@@ -192,6 +207,11 @@ describe('an unknown key at any level', () => {
       '1:82 unknown key "credentials"; did you mean "credential"?',
     ],
     ['a computed field', 'nodes: [{ type: set, fields: { a: { cel: "1", cell: 2 } } }]', '1:47 unknown key "cell"; did you mean "cel"?'],
+    [
+      'a mapping of which another variant has the key',
+      'nodes: [{ type: http, method: POST, url: "https://a.com", form: { f: { file: a.txt, cel: 5 } } }]',
+      '1:85 the key "cel" does not go together with the other keys here',
+    ],
     [
       'auth, if only other auth types have the key',
       'nodes: [{ type: http, url: "https://a.com", auth: { type: none, credential: x } }]',
@@ -247,6 +267,7 @@ describe('a value of the wrong kind in a flow', () => {
       '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "PROPFIN"; did you mean "PROPFIND"?',
     ],
     ['method: TRACE', '4:13 expected an HTTP method such as GET, POST, PUT, PATCH, DELETE, HEAD or PROPFIND, found "TRACE"'],
+    ['success: ""', '4:14 expected a list, found ""'],
     ['max_body: 10XB', '4:15 expected a size such as 10MB, found "10XB"'],
     ['idempotency_key: yes', '4:22 expected true, false or text with {{field}}, found "yes"'],
     ['on_error: ignore', '4:15 expected reject, keep or stop, found "ignore"'],
@@ -268,7 +289,7 @@ describe('a value of the wrong kind in a flow', () => {
       'map: { name: { path: ".a" } }',
       '4:26 expected a path such as data.user.name, results[0].value, items[].id or ["odd key"], found ".a"; did you mean a?',
     ],
-    ['map: [{ path: a }]', '4:11 expected a string, found a mapping'],
+    ['map: [{ path: a }]', '4:11 expected a path (a mapping of names to paths has no dashes), found a mapping'],
     ['map: { "": a }', '4:12 expected a field name, found an empty string'],
     ['headers: { "X Y": 1 }', '4:16 expected a header name such as X-Request-Id'],
     ['headers: { Content-Length: 5 }', '4:16 the header "Content-Length" is set by automate; leave it out'],

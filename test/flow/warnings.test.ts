@@ -32,6 +32,10 @@ test("a reference in a different tool's syntax in a URL causes a warning with th
     `29 \${name} is not a reference and stays text; a reference has two braces · write {{name}}`,
     '37 <größe> is not a reference and stays text; a reference has two braces · write {{größe}}',
   ]);
+  expect(warnings('nodes:\n  - type: http\n    url: https://a.com:8443/:id/x:run/:name?q=/:a-b\n').map(shown)).toEqual([
+    expect.stringMatching(/^3:29 :id is not a reference .*/),
+    expect.stringMatching(/^3:39 :name is not a reference .*/),
+  ]);
   expect(warnings(`nodes: [{ type: http, method: POST, url: https://a.com, body: '{"a": "{b} <c> \${d}"}' }]`)).toEqual([]);
 });
 
@@ -78,10 +82,24 @@ test.each([
       '  user_id: user.id',
     ],
   ],
+  ['{{ secrets.TOKEN }}', ['name it in auth: { type: bearer, credential: NAME }; in a body or a form write { credential: NAME }']],
   ['{{ user. }}', ['give the column a name at the top of the flow:', 'columns:', '  user: user.']],
 ])('a warning translates the syntax of a different tool: %s', (text, advice) => {
   const [first] = warnings(`nodes: [{ type: set, fields: { a: '${text.replaceAll("'", "''")}' } }]`);
   expect(first?.message.split('\n').slice(1)).toEqual(advice);
+});
+
+test.each([
+  ['{{record.id}}', 'if you mean the field "id", write {{id}}'],
+  ['{{ steps.ask.id }}', 'if you mean the field "id", write {{id}}'],
+  ['{{id.x}}', 'if it is a value inside a field, '],
+  ['{{record.x}}', 'if it is a value inside a field, '],
+  ['{{var.host}}', 'write {{vars.host}}'],
+  ['{{variables.port}}', 'if it is a value inside a field, '],
+])('a warning about %s knows the fields of the input and the variables', (text, advice) => {
+  const plan = planFor(`vars: { host: a }\nnodes: [{ type: set, fields: { a: '${text} {{vars.host}}' } }]`, { variables: {} });
+  const [first] = plan.warnings(['id', 'name']);
+  expect(first?.message.split('\n')[1]).toContain(advice);
 });
 
 test.each([

@@ -58,9 +58,33 @@ describe('a flow that is not valid YAML', () => {
       '2:11 not valid YAML: the indentation does not fit; items of one list or mapping start at the same column',
     ],
     ['an alias without an anchor', 'nodes: [*nope]', '1:9 not valid YAML: there is no anchor with this name before the alias'],
+    [
+      'a key without a space after its colon',
+      'nodes:\n  - type:http\n    url: x',
+      '2:5 not valid YAML: expected a key, a colon and a space before the value, on one line',
+    ],
+    [
+      'a dash without a space',
+      'nodes:\n  -type: http\n   url: x',
+      '2:10 not valid YAML: a dash at the start of a line needs a space after it',
+    ],
     ['an alias within its own anchor', 'nodes: &a [{ x: *a }]', '1:17 not valid YAML: the alias is inside its own anchor'],
   ])('is reported with its position: %s', (_what, yaml, problem) => {
     expect(flowProblems(yaml).map(onOneLine)).toContain(problem);
+  });
+
+  test.each(['!!binary aGk=', '!!set { a }', '!!omap [ a: 1 ]', '!!pairs [ a: 1 ]', '!!timestamp 2026-01-01'])(
+    'is refused with a single problem if it has a tag for other data: %s',
+    (value) => {
+      expect(flowProblems(`nodes: [{ type: set, fields: { a: ${value} } }]`).map(onOneLine)).toEqual([
+        '1:35 expected plain YAML, found a custom tag',
+      ]);
+    },
+  );
+
+  test('is told that text needs quotes if it begins with the mark of an alias', () => {
+    const [problem] = flowProblems('nodes: [{ type: http, url: "https://a.com", headers: { Accept: */* } }]');
+    expect(problem).toMatchObject({ message: expect.stringContaining('\ntext that begins with * needs quotes') });
   });
 
   test('is refused quickly if it is an alias bomb', () => {

@@ -19,6 +19,8 @@ export const connections: CommandCode = {
         name: argument('[name]', 'the name of the connection, as it is written in flows'),
       },
       options: addOptions,
+      tooManyArguments:
+        'expected a type and a name, and nothing else: the address goes into --base-url for http, and into --url for mcp\n(see automate connections add --help)',
       run: async ({ args, options, terminal }) => (await import('./connections-add.ts')).addCommand(args, options, terminal),
     }),
     subcommand({

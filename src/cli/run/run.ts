@@ -1,6 +1,6 @@
 import { exitCodeMeanings } from '../exit-code-meanings.ts';
 import { command } from '../options.ts';
-import { flow } from '../shared-options.ts';
+import { flow, oneFlow } from '../shared-options.ts';
 import { runOptions } from './run-options.ts';
 
 const exitCodesHelp = `
@@ -27,8 +27,7 @@ export const run = command({
     'automate run flow.yaml -i rows.csv -o out.csv --metrics 9464',
   ],
   args: { flow },
-  tooManyArguments:
-    'too many arguments: expected one flow\nwrite --in before each input file, for example: --in a.csv --in b.csv\n(see automate run --help)',
+  tooManyArguments: oneFlow('run'),
   options: runOptions,
   footer: exitCodesHelp,
   run: async ({ args, options, written, terminal }) =>

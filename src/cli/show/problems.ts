@@ -11,16 +11,45 @@ export function problemText(file: string, problem: Problem, colors: ChalkInstanc
   const color = kind === 'error' ? colors.red : colors.yellow;
   const lines = [`${colors.bold(`${place}:`)} ${kind === 'warning' ? `${colors.yellow('warning:')} ` : ''}${first}`];
   if (problem.source) {
-    const { text, caret, width } = problem.source;
+    const { text, caret, width } = excerptOf(problem.source);
     const number = String(problem.line);
     const shown = controlsAsSpaces(text);
     const marks = '^'.repeat(Math.max(1, Math.min(width, shown.length - caret)));
-    lines.push(`  ${number} | ${shown}`, `  ${' '.repeat(number.length)} | ${' '.repeat(caret)}${color(marks)}`);
+    lines.push(`  ${number} | ${shown}`, `  ${' '.repeat(number.length)} | ${blanksFor(shown.slice(0, caret))}${color(marks)}`);
   }
   return [...lines, ...more.map((line) => `  ${line}`)].join('\n');
 }
 
-/** Replaces control characters with spaces, so that the caret below the line stays at the right column. */
+/** A flow in JSON can be one line of any length. */
+const longestLine = 500;
+
+/** The part of a long line around the mistake. */
+function excerptOf(source: NonNullable<Problem['source']>): typeof source {
+  const { text, caret, width } = source;
+  if (text.length <= longestLine) return source;
+  const start = Math.max(0, caret - 60);
+  const before = start === 0 ? '' : '...';
+  const part = text.slice(start, start + 120).toWellFormed();
+  return {
+    text: `${before}${part}${start + 120 < text.length ? '...' : ''}`,
+    caret: caret - start + before.length,
+    width: Math.min(width, 60),
+  };
+}
+
+/** East Asian characters and emoji (the Unicode property is a close approximation) take two columns of a terminal. */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/gu;
+
+/** Blanks that are as wide as the text on a terminal, so that the caret below the line stays at the right column. */
+function blanksFor(text: string): string {
+  return text
+    .replace(/[\p{M}\u200d]/gu, '')
+    .replace(wide, '  ')
+    .replace(/./gsu, ' ');
+}
+
+/** Replaces control characters, each with one space. */
 function controlsAsSpaces(text: string): string {
   return text.replace(/\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, ' ');
 }

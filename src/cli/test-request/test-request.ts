@@ -1,5 +1,5 @@
 import { command } from '../options.ts';
-import { flow } from '../shared-options.ts';
+import { flow, oneFlow } from '../shared-options.ts';
 import { testRequestOptions } from './test-request-options.ts';
 
 export const testRequest = command({
@@ -11,6 +11,7 @@ export const testRequest = command({
     'automate test-request flow.yaml -i rows.csv --record 3 --save-test "a user"',
   ],
   args: { flow },
+  tooManyArguments: oneFlow('test-request'),
   options: testRequestOptions,
   run: async ({ args, options, terminal }) => (await import('./test-request-command.ts')).testRequestCommand(args.flow, options, terminal),
 });

@@ -26,11 +26,15 @@ export function decodedText(response: HttpResponse, kind: 'json' | 'xml' | 'text
     return text ?? decodeAll(decoder, body);
   } catch {
     const found = `${body.length} bytes of ${contentType || 'no content type'}`;
-    const advice =
-      stated === undefined ? '\nif it has a different charset, set it in the node or its connection: charset: windows-1252' : '';
+    const advice = stated === undefined ? `\n${body.includes(0) ? noText : otherCharset}` : '';
     throw new Failure('parse', `the body is not valid ${charset} (${found})${advice}`, { status });
   }
 }
+
+const otherCharset = 'if it has a different charset, set it in the node or its connection: charset: windows-1252';
+
+/** Only for a body with zero bytes, which no text has that is not valid UTF-8. */
+const noText = 'it is no text; to write it to a file, add to the node: save: { to: PATH }';
 
 /** Decodes as UTF-8 if the text is valid UTF-8, otherwise in its charset. Never throws: bytes that cannot be decoded become U+FFFD. */
 export function textStart(response: Encoded, maxBytes: number): string {

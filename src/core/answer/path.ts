@@ -18,6 +18,7 @@ const outsideBody: ReadonlySet<string> = new Set(['status', ...factNames]);
 
 /** Compiles paths such as `items[0].id`, `["odd key"]`, `$status` or `$headers.etag`. Throws an Error with the reason if invalid. */
 export function compilePath(text: string): Path {
+  if (text.startsWith('{{')) refusePath(text, 0);
   const steps = stepsOf(text);
   const first = steps[0];
   const quoted = text.startsWith('[');
@@ -86,11 +87,12 @@ function refusePath(text: string, at: number): never {
 }
 
 /**
- * Returns the suggested path if the text is written in the syntax of JSONPath or jq. A JSONPath begins with `$.` and can contain `['name']`
- * and `[*]`; a jq path begins with `.`. Returns undefined for other text.
+ * Returns the suggested path if the text is written in the syntax of JSONPath, jq or a template. A JSONPath begins with `$.` and can contain
+ * `['name']` and `[*]`; a jq path begins with `.`. Returns undefined for other text.
  */
 export function otherSyntax(text: string): string | undefined {
   const plain = text
+    .replace(/^\{\{\s*([^{}]*?)\s*\}\}$/, '$1')
     .replace(/^\$?(?:\.|(?=\[))/, '')
     .replaceAll('[*]', '[]')
     .replaceAll(/\['([^'"\\]+)'\]/g, '["$1"]');
@@ -108,7 +110,7 @@ export function valueAt(value: Value | undefined, steps: ValuePath): Value | und
   return current;
 }
 
-const plainName = /^[^.[\]"\s$][^.[\]"\s]*$/;
+const plainName = /^(?!\{\{)[^.[\]"\s$][^.[\]"\s]*$/;
 
 export function pathTo(path: string, name: string | number): string {
   if (typeof name === 'number') return `${path}[${name}]`;

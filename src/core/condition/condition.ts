@@ -360,6 +360,8 @@ function conditionFailure(error: CelError, text: string, fields: Fields): Failur
 }
 
 function reasonText(summary: string): string {
+  const [, index] = /^No such key: index out of bounds, index (-?\d+)/.exec(summary) ?? [];
+  if (index !== undefined) return `the list has no element [${index}]`;
   const [, key] = /^No such key: (.*)$/s.exec(summary) ?? [];
   return key === undefined ? (overloadText(written(summary)) ?? written(summary)) : `there is no key "${shortName(key)}"`;
 }

@@ -32,13 +32,22 @@ export function isTooDeep({ code, message }: CelError): boolean {
 
 /** Replaces the internal names in a message from the CEL library with the names that the user wrote. */
 export function written(text: string): string {
+  const [, operator, type] = /^(Ternary condition|Logical operator) (?:must be|requires) bool(?: operands)?, got '(.+)'$/.exec(text) ?? [];
+  if (operator !== undefined) return `expected true or false ${operator.startsWith('T') ? 'before ?' : 'beside && and ||'}, found ${type}`;
   return text.replaceAll(hasMacro, 'has');
 }
 
 /** `parses` returns true if a string is a valid expression. */
 export function parseError(error: CelError, source: string, parses: (text: string) => boolean): ExpressionError {
   if (isTooDeep(error)) return expressionError(error);
-  return bracesError(source, parses) ?? trailingError(error, source) ?? equalsError(error, source) ?? expressionError(error);
+  return (
+    bracesError(source, parses) ??
+    trailingError(error, source) ??
+    equalsError(error, source) ??
+    tokenError(error, source) ??
+    choiceError(error, source) ??
+    expressionError(error)
+  );
 }
 
 /** The error if the expression would be valid without the braces around its fields, as in `{{field}}`. */
@@ -53,15 +62,46 @@ function trailingError({ code, summary = '', range }: CelError, source: string):
   if (code !== 'unexpected_character' || !summary.endsWith("'") || !range) return undefined;
   const found = source.slice(range.start, range.end);
   return new ExpressionError(
-    `not a CEL expression: expected the end of the expression, or an operator such as == or &&, found ${found}`,
+    `not a CEL expression: expected the end of the expression, or an operator such as == or &&, found ${found}${otherOperator(source, range.start)}`,
     range.start,
   );
 }
 
-/** The error if the expression contains = instead of ==. */
+/** The way to write an operator that other languages have as a word. */
+function otherOperator(source: string, at: number): string {
+  const [word] = /^(?:and|or)\b/i.exec(source.slice(at)) ?? [];
+  if (word !== undefined) return `\nwrite ${word.toLowerCase() === 'and' ? '&&' : '||'} instead of ${word}`;
+  return /\bnot\s+$/i.test(source.slice(0, at)) ? '\nwrite ! instead of not' : '';
+}
+
+/** The error if the expression contains = instead of ==, or === instead of ==. */
 function equalsError({ range }: CelError, source: string): ExpressionError | undefined {
+  const [tripled] = (range && /[=!]==$/.exec(source.slice(0, range.start + 1))) ?? [];
+  if (range && tripled)
+    return new ExpressionError(`not a CEL expression: expected ${tripled.slice(0, 2)} to compare, found ${tripled}`, range.start - 2);
   if (!range || !/^[^=<>!]=\s*[^=\s]/.test(source.slice(Math.max(0, range.start - 1)))) return undefined;
   return new ExpressionError('not a CEL expression: expected == to compare, found =', range.start);
+}
+
+/** The tokens that the CEL library can expect, by their names in its messages. */
+const tokens: Readonly<Record<string, string>> = {
+  ...{ LPAREN: '(', RPAREN: ')', LBRACKET: '[', RBRACKET: ']', RBRACE: '}', COLON: ':', COMMA: ',', IDENTIFIER: 'a name' },
+};
+
+function tokenError({ code, summary = '', range }: CelError, source: string): ExpressionError | undefined {
+  if (!range || (code !== 'expected_token' && code !== 'unexpected_token')) return undefined;
+  const [, name = ''] = /^Expected (\w+)/.exec(summary) ?? [];
+  const expected = code === 'unexpected_token' ? 'a value' : (tokens[name] ?? name);
+  return new ExpressionError(
+    `not a CEL expression: expected ${expected}, found ${source.slice(range.start, range.end) || 'the end'}`,
+    range.start,
+  );
+}
+
+/** The error for `if(...)`, which spreadsheets have. */
+function choiceError({ code, range }: CelError, source: string): ExpressionError | undefined {
+  if (code !== 'reserved_identifier' || !range || !/^if\s*\(/.test(source.slice(range.start))) return undefined;
+  return new ExpressionError('CEL has no function "if"\nwrite CONDITION ? VALUE : OTHER_VALUE', range.start);
 }
 
 /** Makes the message clearer. `writtenAt` converts an offset to the offset in `source`, the expression as the user wrote it. */
@@ -208,9 +248,14 @@ function wrongText(found: FunctionSignature, named: readonly FunctionSignature[]
   const isAlike = ({ receiver }: FunctionSignature) => (receiver === undefined) === (found.receiver === undefined);
   const ofType = named.filter(({ receiver }) => receiver !== undefined && baseOf(receiver) === baseOf(found.receiver));
   const alike = ofType.length > 0 ? ofType : named.filter(isAlike);
-  const texts = [...new Set((alike.length > 0 ? alike : named).map(signatureText))];
+  const textsBy = (show: typeof typeText) => [
+    ...new Set((alike.length > 0 ? alike : named).map((signature) => signatureText(signature, show))),
+  ];
+  // Only the types of their elements tell some lists apart.
+  const show = textsBy(typeText).includes(signatureText(found)) ? wholeType : typeText;
+  const texts = textsBy(show);
   const expected = texts.length > maxShown ? [...texts.slice(0, maxShown), '...'] : texts;
-  return `expected ${expected.join(' or ')}, found ${signatureText(found)}${textAdvice(found, alike)}`;
+  return `expected ${expected.join(' or ')}, found ${signatureText(found, show)}${textAdvice(found, alike)}`;
 }
 
 /** Advises conversion of a string to a number or time, if every function of this name with this number of arguments expects that there. */
@@ -223,10 +268,14 @@ function textAdvice(found: FunctionSignature, expected: readonly FunctionSignatu
   return isTime ? ' (this is text: convert it, as in timestamp(created) or date.parse(created, "dd.MM.yyyy"))' : '';
 }
 
-function signatureText({ name, receiver, params }: FunctionSignature): string {
+function signatureText({ name, receiver, params }: FunctionSignature, show = typeText): string {
   // Nobody writes the argument with the evaluation.
-  const types = params.filter((type) => type !== 'Evaluation').map(typeText);
-  return `${receiver === undefined ? '' : `${typeText(receiver)}.`}${name}(${types.join(', ')})`;
+  const types = params.filter((type) => type !== 'Evaluation').map((type) => show(type));
+  return `${receiver === undefined ? '' : `${show(receiver)}.`}${name}(${types.join(', ')})`;
+}
+
+function wholeType(type: string): string {
+  return type.includes('<') ? type : typeText(type);
 }
 
 function baseOf(type: string | undefined): string | undefined {

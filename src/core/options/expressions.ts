@@ -13,16 +13,16 @@ import type { ExpressionError } from '../condition/expression-error.ts';
 import type { FieldUse } from '../node.ts';
 
 /** A path of a `map`. The schema leaves it as a string, because the `map` compiles it. */
-export const mapPath = pathSchema(() => undefined);
+export const mapPath = pathSchema(() => undefined, 'expected a path (a mapping of names to paths has no dashes)');
 
 /** A path into a response, for options other than `map`. */
 export const path = pathSchema((written) => {
   if (isFact(written)) throw new Error(`only map reads ${written.text}; expected a path into the answer, $status or $headers.NAME`);
 });
 
-function pathSchema(check: (path: Path) => void) {
+function pathSchema(check: (path: Path) => void, error?: string) {
   return z
-    .string()
+    .string({ error })
     .superRefine((text, context) => {
       try {
         check(compilePath(text));

@@ -151,7 +151,7 @@ function jsonTextTemplate(text: string, isCell: (field: string) => boolean, name
   }
   const render = templateOf(pieces);
   if (pieces.every((piece) => typeof piece === 'string')) {
-    checkJson(text, (reason) => new Error(`${bodyIs(name)} not JSON: ${withoutExcerpt(reason)}`));
+    checkJson(text, (reason) => new Error(`${bodyIs(name)} not JSON: ${withoutExcerpt(reason)}${otherBody(text)}`));
     return render;
   }
   refuseHopeless(text, name);

@@ -64,9 +64,9 @@ export function nearReferences(text: string): string[] {
   return found.filter((braces) => referencedFields(braces).length === 0);
 }
 
-/** Other tools' syntax: `{id}`, `${id}`, `<id>`. These characters are never valid in a URL, so they are mistakes. */
+/** Other tools' syntax: `{id}`, `${id}`, `<id>`, which are never valid in a URL, and `:id` as a segment of the path. */
 export function foreignReferences(url: string): string[] {
-  return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>/gu) ?? [];
+  return url.match(/(?<!\{)\$?\{[\p{L}\p{M}\p{N}_]+\}(?!\})|<[\p{L}\p{M}\p{N}_]+>|(?<=\/):[A-Za-z_]\w*(?=[/?#]|$)/gu) ?? [];
 }
 
 /** Variables of the shell, such as `${API_URL}`. Names in small letters are left out: they are valid text in many languages. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { pathTo, valueAt } from '../../core/answer/path.ts';
+import { excerpt } from '../../core/answer/response.ts';
 import { fieldName } from '../../core/options/names.ts';
 import { dictionary } from '../../core/value/dictionary.ts';
 import { parseJson, stringEnd } from '../../core/value/json.ts';
@@ -65,7 +66,11 @@ export class OutputCheck {
 
   /** Throws an Error if the schema cannot be compiled. */
   constructor(schema: JsonObject) {
-    this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    try {
+      this.#schema = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    } catch (error) {
+      throw new Error(`not a usable JSON Schema: ${(error as Error).message}`);
+    }
   }
 
   /** The answer is JSON, or has JSON among other text or in a code fence. Numbers keep their digits. Throws an Error if nothing fits. */
@@ -93,10 +98,21 @@ export class OutputCheck {
   }
 }
 
-function issueText({ path: steps, message }: z.core.$ZodIssue, found: Value): string {
-  const path = (steps as (string | number)[]).reduce<string>(pathTo, '');
-  if (valueAt(found, steps as (string | number)[]) === undefined) return `${path} is missing`;
-  return `${path || 'the answer'}: ${message}`;
+function issueText(issue: z.core.$ZodIssue, found: Value): string {
+  const steps = issue.path as (string | number)[];
+  const path = steps.reduce<string>(pathTo, '');
+  const value = valueAt(found, steps);
+  if (value === undefined) return `${path} is missing`;
+  if (issue.code === 'unrecognized_keys') return `the schema does not have ${issue.keys.map((key) => pathTo(path, key)).join(', ')}`;
+  const expected = expectedBy(issue).join(' or ');
+  return `${path || 'the answer'}: ${expected === '' ? issue.message : `expected ${expected}, found ${excerpt(jsonOf(value))}`}`;
+}
+
+/** Returns the types or values that would fit; empty for an issue of another kind. */
+function expectedBy(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'invalid_union') return issue.errors.flatMap(([first]) => (first === undefined ? [] : expectedBy(first)));
+  if (issue.code === 'invalid_value') return issue.values.map((value) => JSON.stringify(value));
+  return issue.code === 'invalid_type' ? [issue.expected === 'int' ? 'integer' : issue.expected] : [];
 }
 
 /** Returns the answer in a value that is JSON text itself, or that looks like a call of a tool: `{ name, arguments }`. */

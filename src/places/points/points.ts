@@ -40,7 +40,7 @@ export function pointsLookup(options: SettledOptions, context: BuildContext): Lo
   const where = whereTemplate(options, context);
   const categories = categoriesOf(options, context);
   if (options.category === undefined && options.chain === undefined)
-    context.problem(['lookup'], 'lookup: points needs category, chain or both');
+    context.missing(['category', 'chain'], 'lookup: points needs category, chain or both', ['lookup']);
   if (!where || !categories) return undefined;
   const { near, chain, source, limit = defaultLimit } = options;
   const question = { where, chain, categories, limit };

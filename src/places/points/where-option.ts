@@ -19,9 +19,12 @@ export type WhereTemplate = (fields: Fields) => Where | undefined;
 const maxRadius = 50_000;
 
 export function whereTemplate({ near, area }: PlacesOptions, context: BuildContext): WhereTemplate | undefined {
-  if ((near === undefined) === (area === undefined)) {
-    const found = near === undefined ? 'neither' : 'both';
-    context.problem([near === undefined ? 'lookup' : 'area'], `lookup: points needs near or area, found ${found}`);
+  if (near === undefined && area === undefined) {
+    context.missing(['near', 'area'], 'lookup: points needs near or area, found neither', ['lookup']);
+    return undefined;
+  }
+  if (near && area) {
+    context.problem(['area'], 'lookup: points needs near or area, found both');
     return undefined;
   }
   return near ? nearTemplate(near, context) : areaTemplate(area as NonNullable<typeof area>, context);
@@ -70,7 +73,7 @@ type AreaOption = NonNullable<PlacesOptions['area']>;
 function areaTemplate(area: AreaOption, context: BuildContext): WhereTemplate | undefined {
   const [kind, ...more] = Object.keys(area) as (keyof AreaOption)[];
   if (kind === undefined || more.length > 0) {
-    context.problem(['area'], 'expected one of country, region, osm and bbox');
+    context.missing(['area'], 'expected one of country, region, osm and bbox', ['area']);
     return undefined;
   }
   if (area.bbox) return bboxTemplate(area.bbox, context);

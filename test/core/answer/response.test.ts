@@ -92,6 +92,13 @@ describe('a response body that should be JSON', () => {
     }
   });
 
+  test('is no text if it has zero bytes, and the message then names save instead of a charset', () => {
+    const body = Buffer.from('\x1f\x8b\x08\0\0\0\0\0\0\x03', 'latin1');
+    expect(() => read({ type: 'application/json', body })).toThrow(
+      'the body is not valid utf-8 (10 bytes of application/json)\nit is no text; to write it to a file, add to the node: save: { to: PATH }',
+    );
+  });
+
   test('fails the record if its charset is unknown', () => {
     expect(() => read({ type: 'application/json; charset=klingon', body: '{}' })).toThrow(
       'the charset of "application/json; charset=klingon" is not supported',

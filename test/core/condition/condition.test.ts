@@ -175,6 +175,10 @@ describe('the value of an expression', () => {
     ['a + 1', '{}', 'the record has no field "a"'],
     ['has(a) || b.c == 1', '{"b":{}}', 'there is no key "c"'],
     ['a.b.c', '{"a":{"b":{}}}', 'there is no key "c"'],
+    ['a[0] == 1', '{"a":[]}', 'the list has no element [0]'],
+    ['a[3] == 1', '{"a":[1]}', 'the list has no element [3]'],
+    ['a && true', '{"a":"x"}', 'expected true or false beside && and ||, found string'],
+    ['a ? 1 : 2', '{"a":"x"}', 'expected true or false before ?, found string'],
     ['toString', '{}', 'the record has no field "toString"'],
   ])('fails the record if it cannot be computed: %s for the record %s', (source, record, message) => {
     expect(() => result(source, record)).toThrow(expect.objectContaining({ kind: 'template', message: expect.stringContaining(message) }));
@@ -207,7 +211,24 @@ describe('an invalid expression', () => {
   });
 
   test.each([
-    ['a == 1 and b', 'and', 7],
+    ['a and b', 2, 'found and\nwrite && instead of and'],
+    ['a OR b', 2, 'found OR\nwrite || instead of OR'],
+    ['not a', 4, 'found a\nwrite ! instead of not'],
+    ['a === b', 2, 'expected == to compare, found ==='],
+    ['a !== b', 2, 'expected != to compare, found !=='],
+    ['(a', 2, 'expected ), found the end'],
+    ['a[0:2]', 3, 'expected ], found :'],
+    ['a.', 2, 'expected a name, found the end'],
+    ['a == ', 5, 'expected a value, found the end'],
+    ['a ?? b', 3, 'expected a value, found ?'],
+    ['if(a, 1, 2)', 0, 'CEL has no function "if"\nwrite CONDITION ? VALUE : OTHER_VALUE'],
+    ['[1, 2].join(",")', 0, 'expected list<string>.join() or list<string>.join(string), found list.join(string)'],
+  ])('says what to write instead of %s', (source, offset, message) => {
+    expect(problem(() => compileExpression(source))).toEqual({ message: expect.stringContaining(message), offset });
+  });
+
+  test.each([
+    ['a == 1 and b', 'and\nwrite && instead of and', 7],
     ["name like 'x'", 'like', 5],
     ["a == 'x')", ')', 8],
     ["a 'x y'", "'x y'", 2],

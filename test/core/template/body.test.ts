@@ -121,7 +121,10 @@ describe('a request body written as JSON text with references', () => {
   test.each([
     ['{', 'the body is not JSON'],
     ['', 'the body is not JSON'],
-    ['hello', 'the body is not JSON'],
+    [
+      'hello',
+      'the body is not JSON: unexpected "h"\nsend a form with form: { name: value } instead of body, and any other text with text:',
+    ],
     ['a={{a}}&b={{b}}', 'the body is not JSON for any record'],
     ['a={{a}}&b={{b}}', 'the body is not JSON for any record: unexpected "a"\n'],
     ['a={{a}}&b={{b}}', 'send a form with form: { name: value } instead of body'],
