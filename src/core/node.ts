@@ -190,6 +190,8 @@ export interface Node {
   readonly timedFields?: readonly string[];
   /** The fields that the node's map fills, except those with `replace: true`. The flow warns if one replaces a column of the input. */
   readonly mapped?: readonly MappedField[];
+  /** A field that an option of the node names, and the node fills. The flow warns if it replaces a column of the input. */
+  readonly named?: { readonly field: string; readonly option: string };
   /** The fields that the node fills from answers of a connection's server. */
   readonly answered?: { readonly connection: string; readonly fields: readonly string[] };
   /** The fields that the node renames, as a map of old names to new ones. */

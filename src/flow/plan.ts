@@ -172,10 +172,11 @@ export function inOrder(problems: readonly Problem[]): Problem[] {
 /** Columns of the input that have not been replaced or removed: the name that each has now, mapped to its name in the input. */
 type OwnColumns = ReadonlyMap<string, string>;
 
-/** Finds the input's columns that maps replace although their fields are not written with `replace: true`. */
+/** Finds the input's columns that maps replace although their fields are not written with `replace: true`, and that `found_by` replaces. */
 function replacedIn(steps: readonly PlacedStep[], input: readonly string[], source: FlowSource): ReplacedColumn[] {
   const found: ReplacedColumn[] = [];
   const taken = new Set([...input, ...columnsAfterAll(steps, input)]);
+  const other = (field: string) => freeName(field, (name) => taken.has(name));
   passed(steps, new Map(input.map((name) => [name, name])));
   return found;
 
@@ -186,8 +187,17 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
       for (const mapped of node.mapped ?? []) {
         const { field } = mapped;
         const column = own.get(field);
-        if (column !== undefined) found.push({ node: id, field, column, problem: replacement(mapped, column, step) });
+        if (column !== undefined)
+          found.push({ node: id, field, column, problem: replacement({ mapped, column, step, other: other(field), source }) });
       }
+      const column = node.named && own.get(node.named.field);
+      if (node.named && column !== undefined)
+        found.push({
+          node: id,
+          field: node.named.field,
+          column,
+          problem: source.at([...step.at, node.named.option], namedText(node.named, column, other(node.named.field))),
+        });
       const after = node.inner ? passedInside(node.inner, own) : remaining(node, own);
       // A record that skips the node, or continues after it failed there, still has the column.
       own = when || onError === 'keep' ? new Map([...own, ...after]) : after;
@@ -202,30 +212,44 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
     for (const step of steps as PlacedStep[]) passed([step], without(sought, own));
     return own;
   }
+}
 
-  function replacement({ field, member, file, at }: MappedField, column: string, { at: node }: PlacedStep): Problem {
-    const place = [...node, ...at];
-    const isNamed = typeof at.at(-1) === 'string';
-    const whose = field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
-    const entry = (name: string, value: string) => {
-      const text = `${yamlWord(name)}: ${value}`;
-      return isNamed ? text : `map: { ${text} }`;
-    };
-    const other = freeName(field, (name) => taken.has(name));
-    const { path, required, default: fallback } = member;
-    const options = [
-      ...(required ? ['required: true'] : []),
-      ...(fallback === undefined
-        ? []
-        : [`default: ${typeof fallback === 'string' ? JSON.stringify(fallback) : textOf(fallback as Value)}`]),
-    ];
-    const marked = (more: readonly string[]) =>
-      `{ ${[`${file === undefined ? 'path' : 'column'}: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
-    const message = `${whose}, and ${file ?? 'the answer'} replaces it${options.length > 0 ? '' : ', even with an empty value'}
+/** A map's field that replaces a column of the input. `other` is a name that is free. */
+interface Replacement {
+  readonly mapped: MappedField;
+  readonly column: string;
+  readonly step: PlacedStep;
+  readonly other: string;
+  readonly source: FlowSource;
+}
+
+function replacement({ mapped: { field, member, file, at }, column, step, other, source }: Replacement): Problem {
+  const place = [...step.at, ...at];
+  const isNamed = typeof at.at(-1) === 'string';
+  const whose = whoseText(field, column);
+  const entry = (name: string, value: string) => {
+    const text = `${yamlWord(name)}: ${value}`;
+    return isNamed ? text : `map: { ${text} }`;
+  };
+  const { path, required, default: fallback } = member;
+  const options = [
+    ...(required ? ['required: true'] : []),
+    ...(fallback === undefined ? [] : [`default: ${typeof fallback === 'string' ? JSON.stringify(fallback) : textOf(fallback as Value)}`]),
+  ];
+  const marked = (more: readonly string[]) =>
+    `{ ${[`${file === undefined ? 'path' : 'column'}: ${yamlWord(path)}`, ...options, ...more].join(', ')} }`;
+  const message = `${whose}, and ${file ?? 'the answer'} replaces it${options.length > 0 ? '' : ', even with an empty value'}
 to keep the column, write another name: ${entry(other, options.length > 0 ? marked([]) : yamlWord(path))}
 to replace it, write: ${entry(field, marked(['replace: true']))}`;
-    return isNamed ? source.atName(place, message) : source.at(place, message);
-  }
+  return isNamed ? source.atName(place, message) : source.at(place, message);
+}
+
+function whoseText(field: string, column: string): string {
+  return field === column ? `"${field}" is a column of the input` : `"${field}" is the input's column "${column}"`;
+}
+
+function namedText({ field, option }: NonNullable<Node['named']>, column: string, other: string): string {
+  return `${whoseText(field, column)}, and ${option} replaces it\nto keep the column, write another name: ${option}: ${yamlWord(other)}`;
 }
 
 /** Leaves out fields of which the flow says itself that they get a new value, such as those that a loop carries. */

@@ -73,6 +73,7 @@ function buildFirst({ until, found_by: foundBy, required, nodes }: FirstOptions,
   return {
     ...innerParts(steps, { reads, areAlternatives: true, maxPasses: 1, waits: false, expands: false }),
     columns,
+    ...(foundBy !== undefined && { named: { field: foundBy, option: 'found_by' } }),
     run: (fields, runContext) => runSearch(search, fields, runContext),
   };
 }

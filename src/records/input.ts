@@ -131,6 +131,11 @@ const reasons: Record<string, string> = {
 /** For an input that cannot be opened or read. */
 export function readError(name: string, error: unknown): AutomateError {
   const { code, message } = error as NodeJS.ErrnoException;
-  const similar = code === 'ENOENT' ? similarFile(name) : '';
+  const isAddress = /^https?:\/\//i.test(name);
+  const similar = isAddress
+    ? '\ndownload it first, or pipe it in: curl -s ADDRESS | automate ...'
+    : code === 'ENOENT'
+      ? similarFile(name)
+      : '';
   return inputError(name, `${reasons[code ?? ''] ?? `cannot be read: ${message}`}${similar}`, { cause: error });
 }

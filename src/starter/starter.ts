@@ -48,6 +48,9 @@ export interface UrlBase {
   readonly reference: string;
 }
 
+/** Stands in the place of a map until there is one. */
+export const mapComment = '    # map: [name]  # paths in the answer; automate test-request lists them';
+
 /** Generates a flow that sends this request for each record. Throws an AutomateError (`usage`) if no flow can send the request. */
 export function starterFlow(request: WrittenRequest, about: About = {}): Starter {
   const { example, examples = [], secrets } = about;
@@ -156,7 +159,7 @@ function flowText(node: WrittenNode, { columns }: Referring, about: About): stri
   const fields = example?.columns.length ? [`# The fields of ${plainName(example.name)}: ${columnsText(example.columns)}`] : [];
   const auth = signers ? [] : ['    # auth: { type: bearer, credential: my-token }  # store it: automate credentials set my-token'];
   const says = description === undefined ? ['# description: what this flow does, for people and for AI agents'] : [];
-  const map = node.map ? [] : ['    # map: [name]  # paths in the answer; automate test-request lists them'];
+  const map = node.map ? [] : [mapComment];
   const lines = comments.map((comment) => `# ${comment.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S}]+/gu, ' ')}`);
   return `${[...lines, ...fields, ...says, yamlOf(nodes, { ...about, columns }, examples).trimEnd(), ...auth, ...map].join('\n')}\n`;
 }

@@ -45,6 +45,14 @@ describe('automate run refuses an input', () => {
   });
   test('that does not exist and has an unknown format', () =>
     refused({ 'flow.yaml': good }, ['run', 'flow.yaml', '--in', 'rows.dbf'], 6, 'rows.dbf: expected a file, found none with this name'));
+
+  test('that is an address, which has to be downloaded', () =>
+    refused(
+      { 'flow.yaml': good },
+      ['run', 'flow.yaml', '--in', 'https://a.example/rows.csv'],
+      6,
+      /this name\n {2}download it first, or pipe it in: curl -s /,
+    ));
   test('that is a folder without an extension', async () => {
     const place = await workplace({ 'flow.yaml': good });
     await mkdir(place.path('dir'));

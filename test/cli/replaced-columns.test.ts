@@ -12,6 +12,19 @@ function replacedBy(nodes: string, columns: readonly string[]): string[] {
     .map(({ node, field, column }) => `${node} ${field}${field === column ? '' : ` (${column})`}`);
 }
 
+test('a column of the input that found_by replaces is reported, with a name that is free', () => {
+  const first = `{ type: first, until: has(email), found_by: source, nodes: [${http('map: [email]')}] }`;
+  const plan = planFor(`nodes: [${first}]`);
+  const [warning, ...others] = plan.warnings(['id', 'source', 'source_2']);
+  expect([warning?.message, others]).toEqual([
+    '"source" is a column of the input, and found_by replaces it\nto keep the column, write another name: found_by: source_3',
+    [],
+  ]);
+  expect(plan.warnings(['id'])).toEqual([]);
+  expect(replacedBy(`{ type: set, remove: [source] }, ${first}`, ['id', 'source'])).toEqual([]);
+  expect(replacedBy(first, ['id', 'source'])).toEqual(['first-1 source']);
+});
+
 describe('a column of the input that a map replaces', () => {
   test('is reported at the name of its field, with both ways out', () => {
     const plan = planFor('nodes:\n  - type: http\n    url: https://a.com/{{id}}\n    map: { name: data.nickname, plan: data.plan }\n');

@@ -41,6 +41,16 @@ describe('automate test-request --write', () => {
     expect((await automate(['run', 'flow.yaml', '--in', 'rows.csv'])).stdout).toBe('id,name,"odd, key",status\n1,Ada,1,200\n');
   });
 
+  test('takes the place of the comment that init has written', async () => {
+    const server = await answeringServer(() => ({ status: 200, body: answer }));
+    const { automate, read } = await workplace({ 'rows.csv': 'id\n17\n' });
+    await automate(['init', '--in', 'rows.csv', '--from-curl', `curl ${server.origin}/17`]);
+    expect(await read('flow.yaml')).toContain('# map: [name]');
+    expect((await automate(['test-request', 'flow.yaml', '--in', 'rows.csv', '--write', 'data.user.name'])).code).toBe(0);
+    expect(await read('flow.yaml')).toMatch(/\n {4}# auth: .*\n$/);
+    expect(await read('flow.yaml')).toContain('    map:\n      name: data.user.name\n');
+  });
+
   test.each([
     ['x[].value[1]', 'value: x[].value[1]', ['b', 'd']],
     ['x[1].value[0]', 'value: x[1].value[0]', ['c']],

@@ -13,6 +13,7 @@ import { nodeTexts, withMap } from '../../flow/map-text.ts';
 import type { Preview } from '../../preview/preview.ts';
 import { allPaths, type StructureRow, structureOf, withPaths } from '../../preview/structure.ts';
 import { compileFlow, type FlowFileOptions } from '../../run/flow-file.ts';
+import { mapComment } from '../../starter/starter.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TestRequestOptions } from './test-request-options.ts';
 
@@ -41,7 +42,10 @@ export async function checkWrite(
   if (!node.map) throw usageError(`the map of "${step.id}" has more than fields and paths, which --write cannot change: edit the flow`);
 }
 
-/** Uses names that the records do not have yet. `columns` are the fields of the input. The rest of the flow file does not change. */
+/**
+ * Uses names that the records do not have yet. `columns` are the fields of the input. The rest of the flow file does not change, except
+ * that the comment goes that `init` writes in place of a map.
+ */
 export async function writeMap(
   place: MapPlace,
   preview: Preview,
@@ -63,7 +67,7 @@ export async function writeMap(
   const map = withPaths(before, await chosenPaths(rows, body, { write, known: Object.values(before) }, terminal), taken);
   const added = Object.entries(map).slice(Object.keys(before).length);
   if (added.length === 0) return terminal.say(`the map of "${step.id}" in ${flow} has these paths already: nothing was written`);
-  const changed = withMap(text, index, map);
+  const changed = withMap(text.replace(`${mapComment}\n`, ''), index, map);
   await compileFlow(changed, flow, check);
   const { mode } = await stat(flow);
   await writeDurably(realFile(flow), changed, mode & 0o777);
