@@ -62,6 +62,8 @@ const program = await build(
   {
     format: 'cjs',
     dynamicImportInCjs: false,
+    // A server that runs while the program is updated loads files of the new version, where one letter would stand for something else.
+    minifyInternalExports: false,
     entryFileNames: '[name].cjs',
     chunkFileNames: ({ moduleIds }) => `${packageOf(moduleIds.at(-1))?.replace('/', '-') ?? '[name]'}.cjs`,
     codeSplitting: { groups: files },

@@ -152,6 +152,10 @@ describe('compiled code', () => {
   });
 });
 
+test('the files of the program know each other by the names in the sources, which hardly change with an update', () => {
+  expect(module.createRequire(bin)('../dist/start.cjs')).toHaveProperty('AutomateError');
+});
+
 describe('the undici modules that the bundle refers to', () => {
   test('all exist', async () => {
     const source = await readFile(parts, 'utf8');
