@@ -462,15 +462,11 @@ describe('the standard streams of a run', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     const types = events.map(({ type }) => type);
-    // The first record may be written before or after the second call.
-    expect(types.filter((type) => type !== 'record-done')).toEqual([
-      'run-started',
-      'gate-paused',
-      'call-retried',
-      ...['call-done', 'mapped', 'call-done', 'mapped'],
-      'run-ended',
-    ]);
-    expect(types.filter((type) => type === 'record-done')).toHaveLength(2);
+    // The pause of 10 ms ends for both records at the same time.
+    expect(types.slice(0, 2)).toEqual(['run-started', 'gate-paused']);
+    expect(types.at(-1)).toBe('run-ended');
+    const between = ['call-done', 'call-done', 'call-retried', 'mapped', 'mapped', 'record-done', 'record-done'];
+    expect(types.slice(2, -1).sort()).toEqual(between);
     expect(JSON.parse(await place.read('s.json'))).toMatchObject({
       ending: 'complete',
       exit_code: 0,
