@@ -36,7 +36,7 @@ const introduction = `---
 name: automate
 description: Runs a YAML flow over every record of a CSV, JSON or Excel file with the automate command, such as an HTTP request, an MCP tool or a question to a language model for each row, and writes the file with the answers as new columns. Use it to enrich, look up, geocode, check, classify or send the rows of a file through an API, to retry failed rows, and whenever there is a flow.yaml or a curl command that should run once for each row.
 license: MIT
-compatibility: Needs the automate command, which needs Node 20.18 or later.
+compatibility: Needs the automate command, which needs Node 20.18, or 22.2 or later.
 metadata:
   version: "${version}"
 ---

@@ -237,7 +237,7 @@ function messageOf(issue: Issue, hidden: boolean): string {
   }
 }
 
-/** What the variants of a union expect. */
+/** The kinds of values that the variants of a union expect. */
 function kindsIn({ errors }: z.core.$ZodIssueInvalidUnion): string[] {
   const issues = errors.flat().filter(({ path }) => path.length === 0);
   return [...new Set(issues.flatMap((issue) => (issue.code === 'invalid_type' ? [words[issue.expected] ?? issue.expected] : [])))];

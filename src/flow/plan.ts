@@ -215,7 +215,7 @@ function replacedIn(steps: readonly PlacedStep[], input: readonly string[], sour
 }
 
 /** A map's field that replaces a column of the input. `other` is a name that is free. */
-interface Replacement {
+interface FieldOverColumn {
   readonly mapped: MappedField;
   readonly column: string;
   readonly step: PlacedStep;
@@ -223,7 +223,7 @@ interface Replacement {
   readonly source: FlowSource;
 }
 
-function replacement({ mapped: { field, member, file, at }, column, step, other, source }: Replacement): Problem {
+function replacement({ mapped: { field, member, file, at }, column, step, other, source }: FieldOverColumn): Problem {
   const place = [...step.at, ...at];
   const isNamed = typeof at.at(-1) === 'string';
   const whose = whoseText(field, column);

@@ -174,7 +174,10 @@ describe('automate doctor', () => {
 describe('an `automate doctor` check', () => {
   test.each([
     ['20.18.0', 'ok'],
+    ['22.2.0', 'ok'],
     ['24.1.0', 'ok'],
+    ['21.7.3', 'problem'],
+    ['22.1.0', 'problem'],
     ['20.17.9', 'problem'],
     ['18.20.0', 'problem'],
   ])('rates Node.js %s as "%s"', (version, state) => {

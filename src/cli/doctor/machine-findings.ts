@@ -11,8 +11,10 @@ const leastNode = [20, 18] as const;
 export function nodeFinding(version: string): DoctorFinding {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const isNew = major > leastNode[0] || (major === leastNode[0] && minor >= leastNode[1]);
-  const least = leastNode.join('.');
-  return isNew
+  // These versions have no zlib.crc32, which Node 20 and 22 got later.
+  const isBetween = major === 21 || (major === 22 && minor < 2);
+  const least = isBetween ? '22.2' : leastNode.join('.');
+  return isNew && !isBetween
     ? okFinding('node', `Node.js ${version}`)
     : problemFinding('node', `Node.js ${version} is too old`, `install Node.js ${least} or later`);
 }
